@@ -1,0 +1,1 @@
+"""How the workflow is wired, recovered and run."""

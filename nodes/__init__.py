@@ -1,0 +1,1 @@
+"""What one step of the workflow does."""

@@ -1,0 +1,1 @@
+"""Who thinks: with a language model or without."""

@@ -1,0 +1,67 @@
+"""The contract of a researcher: who plans, chooses what to look for, extracts claims, judges and writes.
+
+Every method is pure in its arguments: the same material gives the same answer, so that a step that is run again after
+a crash finds its own rows. A researcher that asks a model asks through the journal, which makes the same true of it.
+"""
+
+from collections.abc import Mapping, Sequence
+from typing import Protocol
+
+from nodes.material import (
+    Assessment,
+    Claim,
+    ClaimDraft,
+    Disagreement,
+    Draft,
+    Passage,
+    Task,
+    TaskDraft,
+    Verdict,
+)
+
+
+class Researcher(Protocol):
+    """Thinks for a run."""
+
+    name: str
+    version: str
+    #: One sentence for the report that says how it was made.
+    disclosure: str
+
+    async def plan(self, question: str, tasks_max: int) -> tuple[TaskDraft, ...]:
+        """Split a question into tasks: at least one, at most `tasks_max`, acyclic."""
+        ...
+
+    async def queries(self, task: Task) -> tuple[str, ...]:
+        """Return the searches to begin a task with, most specific first."""
+        ...
+
+    async def extract(
+        self, task: Task, passages: Sequence[Passage], rarity: Mapping[str, float]
+    ) -> tuple[ClaimDraft, ...]:
+        """Return the claims in the passages that answer the task, best first; none if they do not answer it."""
+        ...
+
+    async def assess(self, task: Task, claims: Sequence[Claim], round_number: int) -> Assessment:
+        """Judge whether a task is answered after `round_number` rounds (from 1) and what to try next."""
+        ...
+
+    async def gap_tasks(
+        self, question: str, gaps: Sequence[str], tasks_max: int
+    ) -> tuple[TaskDraft, ...]:
+        """Propose tasks worth another wave for what stayed unanswered; none if nothing is worth it."""
+        ...
+
+    async def disagreements(self, claims: Sequence[Claim]) -> tuple[Disagreement, ...]:
+        """Return the pairs of claims that cannot both hold."""
+        ...
+
+    async def synthesize(
+        self, question: str, tasks: Sequence[Task], claims: Sequence[Claim], gaps: Sequence[str]
+    ) -> Draft:
+        """Arrange the claims into a report; every sentence cites evidence of a claim given here."""
+        ...
+
+    async def check(self, sentence: str, quotes: Sequence[str]) -> Verdict:
+        """Judge one sentence against the exact quotes that it cites."""
+        ...

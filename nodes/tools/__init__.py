@@ -1,0 +1,1 @@
+"""How documents are found, fetched and read."""

@@ -1,0 +1,1 @@
+"""Kills, crashes and races."""
