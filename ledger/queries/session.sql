@@ -1,0 +1,7 @@
+-- name: NameTransaction :one
+SELECT set_config('perdure.tenant', %(tenant)s, true),
+       set_config('perdure.actor', %(actor)s, true),
+       set_config('perdure.fence', %(fence)s, true);
+
+-- name: CheckFence :one
+SELECT ledger.check_fence(%(tenant)s, %(run_id)s, %(fence)s);
