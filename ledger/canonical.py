@@ -1,13 +1,15 @@
 """Canonical bytes and digests: two equal values have one spelling (RFC 8785), and so one digest."""
 
 import hashlib
+from collections.abc import Mapping, Sequence
 from typing import TypeAlias
 
 import rfc8785
 
 from ledger.errors import NotText
 
-Json: TypeAlias = "dict[str, Json] | list[Json] | str | int | float | bool | None"
+#: A JSON value; read-only on purpose, so that narrower dicts and lists fit.
+Json: TypeAlias = "Mapping[str, Json] | Sequence[Json] | str | int | float | bool | None"
 
 
 def canonical(value: Json) -> bytes:

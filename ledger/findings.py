@@ -19,6 +19,7 @@ from ledger.sql import load
 _SQL = load("findings")
 _RECORD, _SUPPORT, _LIST = _SQL["RecordFinding"], _SQL["SupportFinding"], _SQL["ListFindings"]
 _VERDICT, _FLAG, _SUPERSEDE = _SQL["SetVerdict"], _SQL["FlagFinding"], _SQL["SupersedeFinding"]
+_RESTING = _SQL["FindingsRestingOn"]
 
 Kind: TypeAlias = Literal["claim", "disagreement", "open_question"]
 Verdict: TypeAlias = Literal["supported", "contradicted", "insufficient", "not-checked"]
@@ -101,6 +102,12 @@ async def supersede(tx: Transaction, run_id: UUID, finding_ids: Sequence[str], b
     await tx.run_each(
         _SUPERSEDE, [{"run_id": run_id, "finding_id": name, "by": by} for name in finding_ids]
     )
+
+
+async def resting_on(tx: Transaction, run_id: UUID, source_ids: Sequence[str]) -> list[str]:
+    """Return the findings that rest on a quote from one of these sources."""
+    rows = await tx.many(_RESTING, run_id=run_id, source_ids=list(source_ids))
+    return [row["finding_id"] for row in rows]
 
 
 def _row(tx: Transaction, run_id: UUID, name: str, finding: NewFinding) -> dict[str, Any]:

@@ -7,6 +7,7 @@ from uuid import UUID
 from psycopg.rows import DictRow
 from pydantic import BaseModel, ConfigDict, Field
 
+from ledger.canonical import Json
 from ledger.db import Transaction
 from ledger.ids import derived_id
 from ledger.sql import load
@@ -50,7 +51,7 @@ def source_id(run_id: UUID, source: NewSource) -> str:
 async def record(tx: Transaction, run_id: UUID, source: NewSource) -> str:
     """Record a source unless it is recorded, and return its id; its artifacts must be stored already."""
     name = source_id(run_id, source)
-    body = {
+    body: dict[str, Json] = {
         "uri": source.uri,
         "canonical_uri": source.canonical_uri,
         "title": source.title,

@@ -271,6 +271,12 @@ BEGIN
     IF current_fence IS DISTINCT FROM held THEN
         RAISE EXCEPTION 'stale fence' USING ERRCODE = 'PF001', DETAIL = coalesce(current_owner, 'nobody');
     END IF;
+END
+$$;
+
+-- A cancelled run takes no more results; its last checkpoint is still stored.
+CREATE FUNCTION ledger.check_not_cancelled(wanted_tenant text, wanted_run uuid) RETURNS void LANGUAGE plpgsql AS $$
+BEGIN
     PERFORM 1 FROM ledger.runs WHERE tenant = wanted_tenant AND run_id = wanted_run AND status = 'cancelled';
     IF FOUND THEN
         RAISE EXCEPTION 'run cancelled' USING ERRCODE = 'PF002';

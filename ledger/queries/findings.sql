@@ -30,3 +30,10 @@ UPDATE ledger.findings SET flagged = true
 -- name: SupersedeFinding :none
 UPDATE ledger.findings SET superseded_by = %(by)s
  WHERE tenant = %(tenant)s AND run_id = %(run_id)s AND finding_id = %(finding_id)s AND superseded_by IS NULL;
+
+-- name: FindingsRestingOn :many
+SELECT DISTINCT support.finding_id
+  FROM ledger.finding_evidence AS support
+  JOIN ledger.evidence AS evidence USING (tenant, run_id, evidence_id)
+ WHERE support.tenant = %(tenant)s AND support.run_id = %(run_id)s AND evidence.source_id = ANY (%(source_ids)s)
+ ORDER BY support.finding_id;

@@ -4,4 +4,4 @@ SELECT set_config('perdure.tenant', %(tenant)s, true),
        set_config('perdure.fence', %(fence)s, true);
 
 -- name: CheckFence :one
-SELECT ledger.check_fence(%(tenant)s, %(run_id)s, %(fence)s);
+SELECT ledger.check_fence(%(tenant)s, %(run_id)s, %(fence)s), ledger.check_not_cancelled(%(tenant)s, %(run_id)s);
