@@ -64,9 +64,7 @@ def finding_id(run_id: UUID, finding: NewFinding) -> str:
 async def record(tx: Transaction, run_id: UUID, findings: Sequence[NewFinding]) -> list[str]:
     """Record findings with their evidence, which must be recorded already; returns their ids."""
     names = [finding_id(run_id, finding) for finding in findings]
-    await tx.run_each(
-        _RECORD, [_row(tx, run_id, *pair) for pair in zip(names, findings, strict=True)]
-    )
+    await tx.run_each(_RECORD, [_row(tx, run_id, *pair) for pair in zip(names, findings, strict=True)])
     await tx.run_each(
         _SUPPORT,
         [
@@ -78,17 +76,14 @@ async def record(tx: Transaction, run_id: UUID, findings: Sequence[NewFinding]) 
     return names
 
 
-async def everything(tx: Transaction, run_id: UUID) -> list[Finding]:
-    """Return the findings of a run that nothing supersedes, by task and age."""
-    return [_finding(tx, row) for row in await tx.many(_LIST, run_id=run_id)]
+async def standing(tx: Transaction, run_id: UUID, task_id: str | None = None) -> list[Finding]:
+    """Return the findings of a run, or of one task, that nothing supersedes: by task, the most confident first."""
+    return [_finding(tx, row) for row in await tx.many(_LIST, run_id=run_id, task_id=task_id)]
 
 
 async def set_verdicts(tx: Transaction, run_id: UUID, verdicts: Mapping[str, Verdict]) -> None:
     """Record what checking came to, by finding id."""
-    rows = [
-        {"run_id": run_id, "finding_id": name, "verdict": verdict}
-        for name, verdict in verdicts.items()
-    ]
+    rows = [{"run_id": run_id, "finding_id": name, "verdict": verdict} for name, verdict in verdicts.items()]
     await tx.run_each(_VERDICT, rows)
 
 
@@ -99,9 +94,7 @@ async def flag(tx: Transaction, run_id: UUID, finding_ids: Sequence[str]) -> Non
 
 async def supersede(tx: Transaction, run_id: UUID, finding_ids: Sequence[str], by: str) -> None:
     """Set findings aside; `by` names the finding, review or attempt that replaces them."""
-    await tx.run_each(
-        _SUPERSEDE, [{"run_id": run_id, "finding_id": name, "by": by} for name in finding_ids]
-    )
+    await tx.run_each(_SUPERSEDE, [{"run_id": run_id, "finding_id": name, "by": by} for name in finding_ids])
 
 
 async def resting_on(tx: Transaction, run_id: UUID, source_ids: Sequence[str]) -> list[str]:

@@ -5,7 +5,7 @@ before its call is made; its result, and whatever the result yields, are committ
 to succeed is accepted; a later answer is kept as an attempt and not accepted.
 """
 
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any, Literal, TypeAlias
@@ -116,9 +116,7 @@ async def _begin(tx: Transaction, run_id: UUID, operation_id: str, request: Requ
     return number
 
 
-async def _succeed(
-    tx: Transaction, run_id: UUID, operation_id: str, number: int, answer: Answer
-) -> Recorded:
+async def _succeed(tx: Transaction, run_id: UUID, operation_id: str, number: int, answer: Answer) -> Recorded:
     result = await artifacts.put_json(tx, answer.body)
     await answer.keep(tx)
     name = {"run_id": run_id, "operation_id": operation_id, "number": number}
@@ -145,6 +143,16 @@ async def _fail(ledger: Ledger, run_id: UUID, operation_id: str, number: int, re
 async def _accepted(tx: Transaction, run_id: UUID, operation_id: str) -> Recorded | None:
     row = await tx.maybe(_ACCEPTED, run_id=run_id, operation_id=operation_id)
     return Recorded(operation_id, tx.unpack(row), reused=True) if row else None
+
+
+async def results(tx: Transaction, run_id: UUID, operation_ids: Sequence[str]) -> list[Any]:
+    """Return the accepted results of these operations, in their order."""
+    found: list[Any] = []
+    for operation_id in operation_ids:
+        recorded = await _accepted(tx, run_id, operation_id)
+        if recorded is not None:
+            found.append(recorded.body)
+    return found
 
 
 class Attempt(BaseModel):

@@ -13,6 +13,9 @@ from ledger.tasks import Task
 from nodes.material import TaskDraft
 from nodes.options import QUESTION_CHARACTERS_MAX, TASKS_MAX, BadInput, checked_question
 
+#: The one kind of worker there is: a branch of the graph.
+WORKER = "branch"
+
 # A task id is shown in tables and typed on command lines.
 TASK_ID_PATTERN = r"^[A-Za-z0-9][A-Za-z0-9_.-]{0,31}$"
 
@@ -47,9 +50,7 @@ def validated(drafts: Sequence[TaskDraft], known: Sequence[str] = ()) -> tuple[T
     try:
         TopologicalSorter({draft.task_id: draft.depends_on for draft in drafts}).prepare()
     except CycleError as error:
-        raise BadInput(
-            f"tasks of the plan wait for each other: {' -> '.join(error.args[1])}"
-        ) from error
+        raise BadInput(f"tasks of the plan wait for each other: {' -> '.join(error.args[1])}") from error
     return tuple(drafts)
 
 
@@ -67,9 +68,7 @@ def edited(value: Any, existing: Sequence[Task]) -> tuple[TaskDraft, ...]:
         raise BadInput(f"the edited plan cannot be used: {place}: {first['msg']}") from error
     before = {task.task_id: task for task in existing}
     drafts = [_draft(task, before.get(task.id)) for task in tasks]
-    renamed = dict(
-        zip((task.id for task in tasks), (draft.task_id for draft in drafts), strict=True)
-    )
+    renamed = dict(zip((task.id for task in tasks), (draft.task_id for draft in drafts), strict=True))
     return validated(
         [
             TaskDraft(
@@ -84,12 +83,8 @@ def edited(value: Any, existing: Sequence[Task]) -> tuple[TaskDraft, ...]:
 
 
 def _draft(task: EditedTask, before: Task | None) -> TaskDraft:
-    same = before is None or (
-        before.question == task.question and before.depends_on == tuple(task.depends_on)
-    )
-    return TaskDraft(
-        task.id if same else f"{task.id}.edited", task.question, tuple(task.depends_on)
-    )
+    same = before is None or (before.question == task.question and before.depends_on == tuple(task.depends_on))
+    return TaskDraft(task.id if same else f"{task.id}.edited", task.question, tuple(task.depends_on))
 
 
 def renumbered(drafts: Sequence[TaskDraft], wave: int) -> tuple[TaskDraft, ...]:

@@ -7,7 +7,7 @@ the decision itself, first of all.
 """
 
 from collections.abc import Awaitable, Callable
-from typing import Any, Literal, TypeAlias, cast
+from typing import Any, TypeAlias, cast
 from uuid import UUID
 
 from langgraph.runtime import Runtime
@@ -16,17 +16,16 @@ from langgraph.types import Command, interrupt
 from ledger import findings, reviews, runs, tasks
 from ledger.db import Transaction
 from ledger.errors import LedgerError
-from ledger.reviews import Decision, Kind, Review
+from ledger.reviews import Choice, Decision, Kind, Review
 from nodes.options import BadInput, RunOptions
-from nodes.plan import WORKER
-from nodes.plans import edited
+from nodes.plans import WORKER, edited
 from nodes.resources import Resources, run_id_of
 from nodes.state import ResearchState, Update
 
 Apply: TypeAlias = Callable[[Transaction, UUID, Review], Awaitable[None]]
 
 #: What LangGraph Studio and agent inboxes send, by the name of our choice.
-_HUMAN_RESPONSES = {"accept": "approve", "edit": "edit", "ignore": "reject", "response": "respond"}
+_HUMAN_RESPONSES: dict[str, Choice] = {"accept": "approve", "edit": "edit", "ignore": "reject", "response": "respond"}
 
 
 class ReviewUndecided(LedgerError):
@@ -98,16 +97,12 @@ def human_response(answer: Any) -> Decision | None:
     args = response.get("args")
     match choice:
         case "edit":
-            edit = (
-                cast("dict[str, Any]", args).get("args", args) if isinstance(args, dict) else args
-            )
+            edit = cast("dict[str, Any]", args).get("args", args) if isinstance(args, dict) else args
             return Decision(choice="edit", decided_by="studio", edit=edit)
         case "respond":
             return Decision(choice="respond", decided_by="studio", response=str(args))
         case "approve" | "reject":
-            return Decision(
-                choice=cast("Literal['approve', 'reject']", choice), decided_by="studio"
-            )
+            return Decision(choice=choice, decided_by="studio")
         case _:
             return None
 
@@ -131,12 +126,8 @@ def _listed(edit: Any, name: str) -> Any:
 def _omitted(edit: Any) -> list[str]:
     """Read an edited report or source list: the ids of findings or sources to leave out."""
     names = _listed(edit, "omit")
-    if not isinstance(names, list) or not all(
-        isinstance(name, str) for name in cast("list[Any]", names)
-    ):
-        raise BadInput(
-            'an edit here is {"omit": [ID, …]} with ids of findings or sources to leave out'
-        )
+    if not isinstance(names, list) or any(not isinstance(name, str) for name in cast("list[object]", names)):
+        raise BadInput('an edit here is {"omit": [ID, …]} with ids of findings or sources to leave out')
     return cast("list[str]", names)
 
 

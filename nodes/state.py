@@ -5,9 +5,10 @@ outside never stands in a channel of its own: LangGraph inlines a top-level stri
 or a lone surrogate would block the thread for ever.
 """
 
-from typing import Annotated, Any, TypeAlias
+from typing import Annotated, Any, NotRequired, TypeAlias
 
-from typing_extensions import NotRequired, TypedDict
+# Not typing's: below Python 3.12 LangGraph's server makes no input form from it.
+from typing_extensions import TypedDict
 
 from ledger.canonical import Json
 

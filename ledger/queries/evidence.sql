@@ -7,4 +7,6 @@ ON CONFLICT DO NOTHING;
 
 -- name: ListEvidence :many
 SELECT evidence_id, source_id, text_artifact, start_position AS start, end_position AS "end", key_id, body
-  FROM ledger.evidence WHERE tenant = %(tenant)s AND run_id = %(run_id)s ORDER BY evidence_id;
+  FROM ledger.evidence WHERE tenant = %(tenant)s AND run_id = %(run_id)s
+   AND (%(evidence_ids)s::text[] IS NULL OR evidence_id = ANY (%(evidence_ids)s::text[]))
+ ORDER BY evidence_id;

@@ -17,6 +17,7 @@ SELECT finding.finding_id, finding.task_id, finding.attempt, finding.kind, findi
   FROM ledger.findings AS finding
   JOIN ledger.tasks AS task USING (tenant, run_id, task_id)
  WHERE finding.tenant = %(tenant)s AND finding.run_id = %(run_id)s AND finding.superseded_by IS NULL
+   AND (%(task_id)s::text IS NULL OR finding.task_id = %(task_id)s::text)
  ORDER BY task.position, finding.confidence DESC, finding.finding_id;
 
 -- name: SetVerdict :none
