@@ -5,3 +5,6 @@ SELECT set_config('perdure.tenant', %(tenant)s, true),
 
 -- name: CheckFence :one
 SELECT ledger.check_fence(%(tenant)s, %(run_id)s, %(fence)s), ledger.check_not_cancelled(%(tenant)s, %(run_id)s);
+
+-- name: CheckFenceOnly :one
+SELECT ledger.check_fence(%(tenant)s, %(run_id)s, %(fence)s);
