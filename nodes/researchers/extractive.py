@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from nodes.material import Assessment, Claim, ClaimDraft, Passage, Quote, Task, TaskDraft
 from nodes.researchers.facets import plan_tasks
 from nodes.researchers.keywords import read_question
-from nodes.researchers.relevance import best_sentences
+from nodes.researchers.relevance import best_quotes
 
 CLAIMS_MAX = 5
 
@@ -30,8 +30,8 @@ class ExtractiveResearcher:
 
     async def extract(self, task: Task, passages: Sequence[Passage], rarity: Mapping[str, float]) -> tuple[ClaimDraft, ...]:
         return tuple(
-            ClaimDraft(c.text, (Quote(c.text_artifact, c.start, c.end),), min(c.score, 1.0))
-            for c in best_sentences(read_question(task.question), passages, rarity, CLAIMS_MAX)
+            ClaimDraft(c.text, (Quote(c.passage.text_artifact, c.start, c.end),), min(c.score, 1.0))
+            for c in best_quotes(read_question(task.question), passages, rarity, CLAIMS_MAX)
         )
 
     async def assess(self, task: Task, claims: Sequence[Claim], round_number: int) -> Assessment:

@@ -70,8 +70,15 @@ def compared(question: str) -> tuple[str, str] | None:
     """Return the two things that a question compares, or None."""
     for pattern in _COMPARISONS:
         if match := pattern.search(question):
-            return match.group(1), match.group(2)
+            return _completed(match.group(1), match.group(2)), match.group(2)
     return None
+
+
+def _completed(first: str, second: str) -> str:
+    """Return the first side with the word that both share: in "deep and shallow copying", "deep copying"."""
+    longer = len(second.split()) > len(first.split())
+    name = any(keyword.is_name for keyword in read_question(f"is {first}").keywords)
+    return f"{first} {second.split()[-1]}" if longer and not name else first
 
 
 def subject_of(question: str) -> str:
@@ -101,6 +108,6 @@ def _comparison(question: str, sides: Sequence[str]) -> tuple[TaskDraft, ...]:
     first, second = sides
     return (
         TaskDraft("t1", f"What is {first}?"),
-        TaskDraft("t2", f"What is {second}?"),
+        TaskDraft("t2", f"What is {second.rstrip('?')}?"),
         TaskDraft("t3", question, depends_on=("t1", "t2")),
     )

@@ -5,8 +5,9 @@ say little about the subject and count less, wherever they occur.
 """
 
 import re
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 
 from nodes.tools.terms import is_identifier, word_terms, words
 
@@ -17,7 +18,7 @@ _RARITY_UNKNOWN = 0.5
 # Below this a corpus is so small that rarity says little; all words of the subject count alike.
 _RARITY_MIN = 0.15
 # A name matched by its parts only may be another name made of the same words.
-_PARTS_MATCH = 0.6
+_PARTS_MATCH = 0.5
 
 _ASKING_WORDS = frozenset(
     term
@@ -60,7 +61,7 @@ class Keyword:
             return 1.0
         parts = self.terms[1:]
         if parts and all(part in there for part in parts):
-            return _PARTS_MATCH if self.is_name else 1.0
+            return _PARTS_MATCH
         return 0.0
 
 
@@ -80,6 +81,27 @@ class Asked:
         if not total:
             return 0.0
         return sum(w * k.match(there) for w, k in zip(weights, self.keywords, strict=True)) / total
+
+    def subjects_met(self, there: Collection[str]) -> float:
+        """Return the share of the words of the subject that are among the terms, 0..1; 1 if it has none."""
+        subjects = [keyword for keyword in self.keywords if not keyword.is_asking]
+        if not subjects:
+            return 1.0
+        return sum(keyword.match(there) for keyword in subjects) / len(subjects)
+
+    def nearness(self, there: Sequence[str], words_max: int) -> float:
+        """Return the share of neighbours in the question that are at most `words_max` terms apart, 0..1."""
+        pairs = [(one.terms[0], two.terms[0]) for one, two in pairwise(self.keywords)]
+        if not pairs:
+            return 0.0
+        places: dict[str, list[int]] = {}
+        for at, term in enumerate(there):
+            places.setdefault(term, []).append(at)
+        return sum(_meet(places.get(a, ()), places.get(b, ()), words_max) for a, b in pairs) / len(pairs)
+
+
+def _meet(ones: Sequence[int], others: Sequence[int], words_max: int) -> bool:
+    return any(abs(one - other) <= words_max for one in ones for other in others)
 
 
 def read_question(question: str) -> Asked:

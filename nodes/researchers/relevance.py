@@ -7,6 +7,7 @@ as answered only where one place covers most of its weight: words that never mee
 """
 
 import re
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
@@ -16,105 +17,128 @@ from nodes.tools.sentences import sentences
 from nodes.tools.structure import Kind, blocks
 from nodes.tools.terms import terms
 
-# Share of the question's weight that one place must cover.
+# Share of the question's weight, and of its subject words, that one place must cover.
 COVERAGE_MIN = 0.62
-# The sentence counts most, then what stands around it, then the passage; the rest is the search's own opinion.
-_SENTENCE_SHARE = 0.40
-_AROUND_SHARE = 0.30
-_PASSAGE_SHARE = 0.15
+SUBJECTS_MIN = 0.6
+# The quote counts most, then what stands around it, then the passage; the rest is the search's own opinion.
+_QUOTE_SHARE = 0.35
+_AROUND_SHARE = 0.25
+_PASSAGE_SHARE = 0.10
 _SEARCH_SHARE = 0.15
-_CUE_BONUS = 0.10
-# A quote of two sentences at most, and never a page of table.
-QUOTE_LENGTH_MAX = 700
+_NEAR_SHARE = 0.15
+_CUE_BONUS = 0.08
+# Off for each quote that was chosen from the same passage before, so that other places are heard too.
+_REPEAT_MALUS = 0.05
+_FRAGMENT_MALUS = 0.15
+# Words of a question that stand together there should stand together here: at most so many words apart.
+_NEAR_WORDS_MAX = 4
+# Fewer words than this are an entry of an index or a caption, not a statement.
+_STATEMENT_WORDS_MIN = 5
+# What a reader takes in at a glance.
+QUOTE_LENGTH_MAX = 480
 
 _NUMBER = re.compile(
     r"\d|\b(?:one|two|three|four|five|six|seven|eight|nine|ten|zero|twice|unlimited|none)\b", re.IGNORECASE
 )
 _DEFINES = re.compile(r"^\W*(?:\w+\W+){0,6}?(?:is|are|means|refers|denotes|provides|defines|lets|allows)\b", re.IGNORECASE)
 _BECAUSE = re.compile(r"\b(?:because|since|therefore|so that|otherwise|reason|due to|to avoid|to prevent|hence)\b", re.IGNORECASE)
-_LEANS_BACK = re.compile(r"^[\"'(`*]*(?:This|That|These|Those|It|Its|They|The default|Such|Otherwise|However|Hence|Therefore)\b")
 
 
 @dataclass(frozen=True, slots=True)
 class Candidate:
-    """A sentence in its place: positions in the document's text, score, and how much its surroundings cover."""
+    """A quote in its place: positions in the document's text, score, and what its surroundings cover."""
 
-    text_artifact: str
-    uri: str
+    passage: Passage
     start: int
     end: int
     text: str
     score: float
-    coverage: float
+    answers: bool
 
 
 @dataclass(frozen=True, slots=True)
 class _Sentence:
+    """A sentence of a passage, positions counted from the start of the passage."""
+
     start: int
     end: int
-    terms: frozenset[str]
+    block: int
+    terms: tuple[str, ...]
     is_code: bool
 
 
-def best_sentences(
+def best_quotes(
     asked: Asked, passages: Sequence[Passage], rarity: Mapping[str, float], limit: int
 ) -> tuple[Candidate, ...]:
-    """Return the sentences that answer, best first; none where the passages do not answer the question."""
-    found = [c for passage in passages for c in _candidates(asked, passage, rarity)]
-    if not found or max(candidate.coverage for candidate in found) < COVERAGE_MIN:
+    """Return the quotes that answer, best first; none where the passages do not answer the question."""
+    found = [c for passage in passages for c in candidates(asked, passage, rarity)]
+    if not any(candidate.answers for candidate in found):
         return ()
-    found.sort(key=lambda c: (-c.score, c.uri, c.start))
-    chosen: list[Candidate] = []
-    for candidate in found:
-        if len(chosen) == limit:
-            break
-        if candidate.coverage >= COVERAGE_MIN * 0.8 and not any(_same(candidate, c) for c in chosen):
-            chosen.append(candidate)
-    return tuple(chosen)
+    return _chosen(found, limit)
 
 
-def _candidates(asked: Asked, passage: Passage, rarity: Mapping[str, float]) -> list[Candidate]:
+def candidates(asked: Asked, passage: Passage, rarity: Mapping[str, float]) -> list[Candidate]:
+    """Return a quote for each sentence of a passage: that sentence and, if it fits, the one after it."""
     title = frozenset(terms(passage.title))
     parts = _sentences(passage.text)
-    whole = title.union(*(part.terms for part in parts))
-    passage_coverage = asked.coverage(whole, rarity)
+    passage_coverage = asked.coverage(title.union(*(part.terms for part in parts)), rarity)
     found: list[Candidate] = []
     for at, part in enumerate(parts):
-        beside = parts[max(at - 1, 0) : at + 2]
-        around = asked.coverage(title.union(*(near.terms for near in beside)), rarity)
+        quoted = parts[at : _quote_end(parts, at)]
+        held = [term for sentence in quoted for term in sentence.terms]
+        around = title.union(held, *(near.terms for near in parts[max(at - 1, 0) : at + 2]))
+        text = " ".join(passage.text[part.start : quoted[-1].end].split())
+        coverage = asked.coverage(around, rarity)
         score = (
-            _SENTENCE_SHARE * asked.coverage(part.terms, rarity)
-            + _AROUND_SHARE * around
+            _QUOTE_SHARE * asked.coverage(frozenset(held), rarity)
+            + _AROUND_SHARE * coverage
             + _PASSAGE_SHARE * passage_coverage
             + _SEARCH_SHARE * passage.score
-            + _cue(asked, passage.text[part.start : part.end])
-            - (_CUE_BONUS if part.is_code else 0.0)
+            + _NEAR_SHARE * asked.nearness(held, _NEAR_WORDS_MAX)
+            + _form(asked, part, text)
         )
-        end = _with_next(passage.text, parts, at)
-        found.append(
-            Candidate(
-                text_artifact=passage.text_artifact,
-                uri=passage.uri,
-                start=passage.start + part.start,
-                end=passage.start + end,
-                text=" ".join(passage.text[part.start : end].split()),
-                score=score,
-                coverage=around,
-            )
-        )
+        answers = coverage >= COVERAGE_MIN and asked.subjects_met(around) >= SUBJECTS_MIN
+        start, end = passage.start + part.start, passage.start + quoted[-1].end
+        found.append(Candidate(passage, start, end, text, score, answers))
     return found
+
+
+def _chosen(found: Sequence[Candidate], limit: int) -> tuple[Candidate, ...]:
+    left = sorted(found, key=lambda c: (-c.score, c.passage.uri, c.start))
+    chosen: list[Candidate] = []
+    taken: Counter[tuple[str, int]] = Counter()
+    while left and len(chosen) < limit:
+        best = max(left, key=lambda c: c.score - _REPEAT_MALUS * taken[c.passage.uri, c.passage.start])
+        chosen.append(best)
+        taken[best.passage.uri, best.passage.start] += 1
+        left = [candidate for candidate in left if not _same(candidate, best)]
+    return tuple(chosen)
 
 
 def _sentences(text: str) -> list[_Sentence]:
     found: list[_Sentence] = []
-    for block in blocks(text):
+    for number, block in enumerate(blocks(text)):
         if block.kind is Kind.HEADING:
             continue
         for start, end in sentences(text, block.start, block.end):
-            end = min(end, start + QUOTE_LENGTH_MAX)
-            piece = text[start:end]
-            found.append(_Sentence(start, end, frozenset(terms(piece)), block.kind is Kind.CODE))
+            stop = min(end, start + QUOTE_LENGTH_MAX)
+            held = tuple(terms(text[start:stop]))
+            found.append(_Sentence(start, stop, number, held, block.kind is Kind.CODE))
     return found
+
+
+def _quote_end(parts: Sequence[_Sentence], at: int) -> int:
+    """Return after which sentence the quote ends: with the next one of its paragraph, because answers come in two."""
+    after = at + 1
+    if after < len(parts) and parts[after].block == parts[at].block:
+        if parts[after].end - parts[at].start <= QUOTE_LENGTH_MAX:
+            return after + 1
+    return after
+
+
+def _form(asked: Asked, part: _Sentence, text: str) -> float:
+    fragment = part.is_code or len(text.split()) < _STATEMENT_WORDS_MIN
+    return _cue(asked, text) - (_FRAGMENT_MALUS if fragment else 0.0)
 
 
 def _cue(asked: Asked, sentence: str) -> float:
@@ -126,17 +150,6 @@ def _cue(asked: Asked, sentence: str) -> float:
     return sum(_CUE_BONUS for wants, cue in wanted if wants and cue.search(sentence))
 
 
-def _with_next(text: str, parts: Sequence[_Sentence], at: int) -> int:
-    """Return where a quote of this sentence ends: after the next one if that leans on it."""
-    part = parts[at]
-    if at + 1 == len(parts):
-        return part.end
-    after = parts[at + 1]
-    fits = after.end - part.start <= QUOTE_LENGTH_MAX
-    leans = _LEANS_BACK.match(text[after.start : after.end]) is not None
-    return after.end if fits and leans else part.end
-
-
 def _same(one: Candidate, other: Candidate) -> bool:
-    overlaps = one.uri == other.uri and one.start < other.end and other.start < one.end
+    overlaps = one.passage.uri == other.passage.uri and one.start < other.end and other.start < one.end
     return overlaps or one.text == other.text
