@@ -21,7 +21,9 @@ from nodes.state import BranchInput, BranchOutput, BranchState
 
 def build_branch(resources: Resources) -> CompiledStateGraph[Any, Any, Any, Any]:
     """Return the subgraph of one task."""
-    branch = StateGraph(BranchState, RunOptions, input_schema=BranchInput, output_schema=BranchOutput)
+    branch = StateGraph(
+        BranchState, RunOptions, input_schema=BranchInput, output_schema=BranchOutput
+    )
     branch.add_node("search", partial(search, resources))
     branch.add_node("read", partial(read, resources))
     branch.add_node("extract", partial(extract, resources))

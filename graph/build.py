@@ -33,7 +33,9 @@ AFTER_REVIEW: dict[Kind, str] = {"plan": "dispatch", "sources": "compact", "repo
 
 def build_graph(resources: Resources) -> ResearchGraph:
     """Return the graph with its nodes bound to the resources; the caller compiles it with a saver or without."""
-    graph = StateGraph(ResearchState, RunOptions, input_schema=ResearchInput, output_schema=ResearchOutput)
+    graph = StateGraph(
+        ResearchState, RunOptions, input_schema=ResearchInput, output_schema=ResearchOutput
+    )
     graph.add_node("plan", partial(plan, resources))
     graph.add_node("dispatch", partial(dispatch, resources))
     graph.add_node("branch", build_branch(resources))
@@ -59,6 +61,8 @@ def build_graph(resources: Resources) -> ResearchGraph:
 def _add_reviews(graph: ResearchGraph, resources: Resources) -> None:
     for kind, following in AFTER_REVIEW.items():
         # A review goes where its decision says, by Command; these are the places that it may go to.
-        places = dict.fromkeys([following, "plan", "compact", END] if kind == "report" else [following, "plan", END])
+        places = dict.fromkeys(
+            [following, "plan", "compact", END] if kind == "report" else [following, "plan", END]
+        )
         node: Any = partial(review, kind, following, resources)
         graph.add_node(f"review_{kind}", node, destinations=tuple(places))

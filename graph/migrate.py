@@ -20,7 +20,9 @@ async def migrate(database_url: str) -> int:
     with wrap_errors():
         async with await _connect(database_url) as connection, only_one(connection):
             applied = await apply_pending(connection)
-            await connection.execute(SQL("CREATE SCHEMA IF NOT EXISTS {}").format(Identifier(LANGGRAPH_SCHEMA)))
+            await connection.execute(
+                SQL("CREATE SCHEMA IF NOT EXISTS {}").format(Identifier(LANGGRAPH_SCHEMA))
+            )
             async with await _connect(database_url, LANGGRAPH_SCHEMA) as saver_connection:
                 await AsyncPostgresSaver(saver_connection).setup()
     return applied

@@ -84,7 +84,9 @@ class RecordingPostgresSaver(AsyncPostgresSaver):
         values = {"tenant": self.ledger.tenant, "run_id": run_id, "fence": self.ledger.held[run_id]}
         return ((_CHECK.text, values),)
 
-    def _record(self, config: RunnableConfig, checkpoint: Checkpoint, metadata: CheckpointMetadata) -> dict[str, Any]:
+    def _record(
+        self, config: RunnableConfig, checkpoint: Checkpoint, metadata: CheckpointMetadata
+    ) -> dict[str, Any]:
         configurable = _configurable(config)
         run_id = _run_id(config)
         values = checkpoint["channel_values"]

@@ -20,9 +20,14 @@ def _topology(builder: Any) -> Json:
     nodes: dict[str, Json] = {}
     for name, spec in builder.nodes.items():
         inner: Any = getattr(spec.runnable, "builder", None)
-        nodes[name] = {"ends": sorted(list[str](spec.ends or ())), "inside": inner and _topology(inner)}
+        nodes[name] = {
+            "ends": sorted(list[str](spec.ends or ())),
+            "inside": inner and _topology(inner),
+        }
     branches: dict[str, Json] = {
-        start: {name: sorted(dict[str, str](spec.ends or {}).values()) for name, spec in routers.items()}
+        start: {
+            name: sorted(dict[str, str](spec.ends or {}).values()) for name, spec in routers.items()
+        }
         for start, routers in builder.branches.items()
     }
     return {

@@ -19,7 +19,9 @@ async def put(tx: Transaction, content: bytes, media_type: str) -> str:
 async def put_many(tx: Transaction, contents: dict[str, tuple[bytes, str]]) -> None:
     """Store many artifacts, by id, in one round trip."""
     # In order of their ids, so that two writers of the same artifacts cannot deadlock.
-    await tx.run_each(_PUT, [_row(tx, artifact_id, *contents[artifact_id]) for artifact_id in sorted(contents)])
+    await tx.run_each(
+        _PUT, [_row(tx, artifact_id, *contents[artifact_id]) for artifact_id in sorted(contents)]
+    )
 
 
 async def put_json(tx: Transaction, value: Json) -> str:

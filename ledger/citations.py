@@ -27,7 +27,9 @@ class Citation(BaseModel):
     content_artifact: str
 
 
-async def record(tx: Transaction, run_id: UUID, report_artifact: str, evidence_ids: Sequence[str]) -> None:
+async def record(
+    tx: Transaction, run_id: UUID, report_artifact: str, evidence_ids: Sequence[str]
+) -> None:
     """Record the citations of a report, numbered from 1 in this order; evidence must be recorded already."""
     rows = [
         {
@@ -48,7 +50,9 @@ async def of_report(tx: Transaction, run_id: UUID, report_artifact: str) -> list
         Citation(
             number=row["number"],
             evidence_id=row["evidence_id"],
-            source_uri=tx.unpack({"key_id": row["source_key_id"], "body": row["source_body"]})["uri"],
+            source_uri=tx.unpack({"key_id": row["source_key_id"], "body": row["source_body"]})[
+                "uri"
+            ],
             exact=tx.unpack(row)["exact"],
             start=row["start"],
             end=row["end"],

@@ -59,13 +59,17 @@ def _translated(error: psycopg.Error) -> LedgerError:
         case "PF001":
             return LeaseLost(error.diag.message_detail or "unknown")
         case "PF002":
-            return RunCancelled("this run was cancelled; nothing more was written. `perdure show` has what was found")
+            return RunCancelled(
+                "this run was cancelled; nothing more was written. `perdure show` has what was found"
+            )
         case "53100":
             return DatabaseFull(
                 "the disk of the database is full; nothing was written. Free space, then resume the run"
             )
         case "42P01" | "3F000" | "42703" | "42883":
-            return SchemaOutdated("the database lacks tables of this version; `perdure migrate` brings it up to date")
+            return SchemaOutdated(
+                "the database lacks tables of this version; `perdure migrate` brings it up to date"
+            )
         case _:
             return _unnamed(error)
 
@@ -74,7 +78,9 @@ def _unnamed(error: psycopg.Error) -> LedgerError:
     # The first line of the server's message; further lines may hold values.
     reason = str(error).splitlines()[0] if str(error) else type(error).__name__
     if isinstance(error, psycopg.OperationalError | psycopg.InterfaceError):
-        return DatabaseUnavailable(f"the database cannot be used: {reason}; `perdure doctor` looks into it")
+        return DatabaseUnavailable(
+            f"the database cannot be used: {reason}; `perdure doctor` looks into it"
+        )
     return LedgerError(f"the database refused a statement: {type(error).__name__}: {reason}")
 
 
@@ -92,7 +98,9 @@ class Transaction:
         """Return the one row of a `:one` statement; raises IllegalTransition when a guarded change found no row."""
         row = await self._row(statement, "one", values)
         if row is None:
-            raise IllegalTransition(f"{statement.name}: the row was not in a state that this change leaves")
+            raise IllegalTransition(
+                f"{statement.name}: the row was not in a state that this change leaves"
+            )
         return row
 
     async def maybe(self, statement: Statement, **values: Any) -> DictRow | None:
@@ -115,7 +123,9 @@ class Transaction:
         assert statement.rows == "none", statement.name
         if rows:
             cursor = self.connection.cursor()
-            await cursor.executemany(statement.text, [{"tenant": self.tenant, **row} for row in rows])
+            await cursor.executemany(
+                statement.text, [{"tenant": self.tenant, **row} for row in rows]
+            )
 
     def pack(self, value: Json) -> dict[str, Any]:
         """Return the columns `key_id` and `body` of a JSON payload."""
@@ -144,7 +154,9 @@ class Ledger:
     held: dict[UUID, int] = field(default_factory=dict[UUID, int])
 
     @asynccontextmanager
-    async def transaction(self, run_id: UUID | None = None, *, actor: str | None = None) -> AsyncGenerator[Transaction]:
+    async def transaction(
+        self, run_id: UUID | None = None, *, actor: str | None = None
+    ) -> AsyncGenerator[Transaction]:
         """Open a transaction; with a run id it is refused unless this process still holds that run.
 
         Raises LeaseLost, RunCancelled, DatabaseUnavailable, DatabaseFull; the transaction then changed nothing.
@@ -159,7 +171,9 @@ class Ledger:
                 values = {"tenant": self.tenant, "actor": name, "fence": str(fence or "")}
                 await connection.execute(_BEGIN.text, values)
                 if run_id is not None:
-                    await connection.execute(_CHECK.text, {"tenant": self.tenant, "run_id": run_id, "fence": fence})
+                    await connection.execute(
+                        _CHECK.text, {"tenant": self.tenant, "run_id": run_id, "fence": fence}
+                    )
                 yield Transaction(connection, self.tenant, name, fence, self.codec)
 
 

@@ -43,7 +43,9 @@ class NewExtraction:
     reason: str | None
 
 
-async def known(ledger: Ledger, keys: Sequence[tuple[str, str]]) -> dict[tuple[str, str], Extraction]:
+async def known(
+    ledger: Ledger, keys: Sequence[tuple[str, str]]
+) -> dict[tuple[str, str], Extraction]:
     """Return what is known of these (content digest, extractor) pairs."""
     async with ledger.transaction() as tx:
         rows = await tx.many(
@@ -70,14 +72,18 @@ async def record(tx: Transaction, batch: Sequence[NewExtraction]) -> list[Extrac
             contents[extraction.content_artifact] = (new.content, new.media_type)
             contents[extraction.text_artifact] = (new.text.encode(), "text/plain; charset=utf-8")
     await artifacts.put_many(tx, contents)
-    ordered = sorted(found, key=lambda extraction: (extraction.content_artifact, extraction.extractor))
+    ordered = sorted(
+        found, key=lambda extraction: (extraction.content_artifact, extraction.extractor)
+    )
     await tx.run_each(_RECORD, [_row(tx, extraction) for extraction in ordered])
     return found
 
 
 def _made(new: NewExtraction) -> Extraction:
     text_artifact = None if new.text is None else digest(new.text.encode())
-    return Extraction(digest(new.content), new.extractor, text_artifact, new.title, new.media_type, new.reason)
+    return Extraction(
+        digest(new.content), new.extractor, text_artifact, new.title, new.media_type, new.reason
+    )
 
 
 def _row(tx: Transaction, extraction: Extraction) -> dict[str, Any]:

@@ -58,7 +58,9 @@ class RunHeld(LedgerError):
     """Another worker holds the run."""
 
     def __init__(self, run_id: UUID, owner: str) -> None:
-        super().__init__(f"run {run_id} is being worked by {owner}; wait for it, or stop that process")
+        super().__init__(
+            f"run {run_id} is being worked by {owner}; wait for it, or stop that process"
+        )
         self.run_id = run_id
         self.owner = owner
 
@@ -67,7 +69,9 @@ class LeaseLost(LedgerError):
     """Another worker took the run over; this one's write changed nothing."""
 
     def __init__(self, owner: str) -> None:
-        super().__init__(f"another worker took this run over ({owner}); this one wrote nothing more")
+        super().__init__(
+            f"another worker took this run over ({owner}); this one wrote nothing more"
+        )
         self.owner = owner
 
 

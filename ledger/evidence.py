@@ -54,9 +54,13 @@ def cut(text: str, run_id: UUID, position: Position) -> Evidence:
     """Cut the quote at a position; raises QuoteMismatch if the text has no such place."""
     start, end = position.start, position.end
     if not 0 <= start < end <= len(text):
-        raise QuoteMismatch(f"{position.text_artifact} has {len(text)} characters, no place {start}:{end}")
+        raise QuoteMismatch(
+            f"{position.text_artifact} has {len(text)} characters, no place {start}:{end}"
+        )
     return Evidence(
-        evidence_id=derived_id("ev", str(run_id), position.source_id, position.text_artifact, start, end),
+        evidence_id=derived_id(
+            "ev", str(run_id), position.source_id, position.text_artifact, start, end
+        ),
         source_id=position.source_id,
         text_artifact=position.text_artifact,
         start=start,
@@ -69,7 +73,10 @@ def cut(text: str, run_id: UUID, position: Position) -> Evidence:
 
 async def record(tx: Transaction, run_id: UUID, positions: Sequence[Position]) -> list[Evidence]:
     """Cut and store the quotes at these positions, reading each text once; returns them in order."""
-    texts = {name: await artifacts.get_text(tx, name) for name in {position.text_artifact for position in positions}}
+    texts = {
+        name: await artifacts.get_text(tx, name)
+        for name in {position.text_artifact for position in positions}
+    }
     found = [cut(texts[position.text_artifact], run_id, position) for position in positions]
     await tx.run_each(_RECORD, [_row(tx, run_id, evidence) for evidence in found])
     return found
@@ -89,7 +96,9 @@ async def everything(tx: Transaction, run_id: UUID) -> dict[str, Evidence]:
 
 def _row(tx: Transaction, run_id: UUID, evidence: Evidence) -> dict[str, Any]:
     body = evidence.model_dump(include={"exact", "prefix", "suffix"})
-    columns = evidence.model_dump(include={"evidence_id", "source_id", "text_artifact", "start", "end"})
+    columns = evidence.model_dump(
+        include={"evidence_id", "source_id", "text_artifact", "start", "end"}
+    )
     return {"run_id": run_id, **columns, **tx.pack(body)}
 
 

@@ -64,7 +64,9 @@ def finding_id(run_id: UUID, finding: NewFinding) -> str:
 async def record(tx: Transaction, run_id: UUID, findings: Sequence[NewFinding]) -> list[str]:
     """Record findings with their evidence, which must be recorded already; returns their ids."""
     names = [finding_id(run_id, finding) for finding in findings]
-    await tx.run_each(_RECORD, [_row(tx, run_id, *pair) for pair in zip(names, findings, strict=True)])
+    await tx.run_each(
+        _RECORD, [_row(tx, run_id, *pair) for pair in zip(names, findings, strict=True)]
+    )
     await tx.run_each(
         _SUPPORT,
         [
@@ -83,7 +85,10 @@ async def standing(tx: Transaction, run_id: UUID, task_id: str | None = None) ->
 
 async def set_verdicts(tx: Transaction, run_id: UUID, verdicts: Mapping[str, Verdict]) -> None:
     """Record what checking came to, by finding id."""
-    rows = [{"run_id": run_id, "finding_id": name, "verdict": verdict} for name, verdict in verdicts.items()]
+    rows = [
+        {"run_id": run_id, "finding_id": name, "verdict": verdict}
+        for name, verdict in verdicts.items()
+    ]
     await tx.run_each(_VERDICT, rows)
 
 
@@ -94,7 +99,9 @@ async def flag(tx: Transaction, run_id: UUID, finding_ids: Sequence[str]) -> Non
 
 async def supersede(tx: Transaction, run_id: UUID, finding_ids: Sequence[str], by: str) -> None:
     """Set findings aside; `by` names the finding, review or attempt that replaces them."""
-    await tx.run_each(_SUPERSEDE, [{"run_id": run_id, "finding_id": name, "by": by} for name in finding_ids])
+    await tx.run_each(
+        _SUPERSEDE, [{"run_id": run_id, "finding_id": name, "by": by} for name in finding_ids]
+    )
 
 
 async def resting_on(tx: Transaction, run_id: UUID, source_ids: Sequence[str]) -> list[str]:

@@ -116,7 +116,9 @@ async def _begin(tx: Transaction, run_id: UUID, operation_id: str, request: Requ
     return number
 
 
-async def _succeed(tx: Transaction, run_id: UUID, operation_id: str, number: int, answer: Answer) -> Recorded:
+async def _succeed(
+    tx: Transaction, run_id: UUID, operation_id: str, number: int, answer: Answer
+) -> Recorded:
     result = await artifacts.put_json(tx, answer.body)
     await answer.keep(tx)
     name = {"run_id": run_id, "operation_id": operation_id, "number": number}

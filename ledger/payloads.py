@@ -39,7 +39,9 @@ class PlainCodec:
     def decode(self, key_id: str, stored: bytes) -> bytes:
         """Return the bytes unchanged; raises UnknownKey for any other key id."""
         if key_id != self.key_id:
-            raise UnknownKey(f"a payload was stored under the key {key_id!r}, which this process does not hold")
+            raise UnknownKey(
+                f"a payload was stored under the key {key_id!r}, which this process does not hold"
+            )
         return stored
 
 

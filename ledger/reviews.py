@@ -82,7 +82,9 @@ async def get(tx: Transaction, run_id: UUID, review_id: str) -> Review:
     """Return one review of a run."""
     row = await tx.maybe(_GET, run_id=run_id, review_id=review_id)
     if row is None:
-        raise NotFound(f"run {run_id} has no review {review_id}; `perdure reviews {run_id}` lists its reviews")
+        raise NotFound(
+            f"run {run_id} has no review {review_id}; `perdure reviews {run_id}` lists its reviews"
+        )
     return _review(tx, row)
 
 

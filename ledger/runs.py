@@ -103,7 +103,9 @@ async def newest_first(tx: Transaction) -> list[Run]:
     return [_run(tx, row) for row in await tx.many(_LIST)]
 
 
-async def set_status(tx: Transaction, run_id: UUID, status: Status, reason: str | None = None) -> None:
+async def set_status(
+    tx: Transaction, run_id: UUID, status: Status, reason: str | None = None
+) -> None:
     """Say that a run is being worked, waits for a person, is blocked or has failed; raises IllegalTransition if finished."""
     await tx.one(_SET_STATUS, run_id=run_id, status=status, reason=reason)
 

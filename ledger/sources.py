@@ -43,7 +43,9 @@ class Source(NewSource):
 
 def source_id(run_id: UUID, source: NewSource) -> str:
     """Return the id of a source: the same bytes from the same place are one source of a run."""
-    return derived_id("src", str(run_id), source.canonical_uri, source.content_artifact, source.text_artifact)
+    return derived_id(
+        "src", str(run_id), source.canonical_uri, source.content_artifact, source.text_artifact
+    )
 
 
 async def record(tx: Transaction, run_id: UUID, source: NewSource) -> str:
@@ -56,7 +58,9 @@ async def record(tx: Transaction, run_id: UUID, source: NewSource) -> str:
         "redirects": list(source.redirects),
         "metadata": source.metadata,
     }
-    columns = source.model_dump(include={"status", "content_artifact", "text_artifact", "extractor"})
+    columns = source.model_dump(
+        include={"status", "content_artifact", "text_artifact", "extractor"}
+    )
     await tx.run(_RECORD, run_id=run_id, source_id=name, **columns, **tx.pack(body))
     return name
 
@@ -68,7 +72,9 @@ async def everything(tx: Transaction, run_id: UUID) -> list[Source]:
 
 async def some(tx: Transaction, run_id: UUID, source_ids: list[str]) -> list[Source]:
     """Return the sources with these ids, in their order."""
-    rows = {row["source_id"]: row for row in await tx.many(_GET, run_id=run_id, source_ids=source_ids)}
+    rows = {
+        row["source_id"]: row for row in await tx.many(_GET, run_id=run_id, source_ids=source_ids)
+    }
     return [_source(tx, rows[name]) for name in source_ids if name in rows]
 
 

@@ -43,7 +43,9 @@ class Task(BaseModel):
     failures: tuple[str, ...] = ()
 
 
-async def add(tx: Transaction, run_id: UUID, tasks: Sequence[tuple[str, str, Sequence[str]]], worker: str) -> None:
+async def add(
+    tx: Transaction, run_id: UUID, tasks: Sequence[tuple[str, str, Sequence[str]]], worker: str
+) -> None:
     """Add tasks (id, question, dependencies) behind those that exist; one that exists already stays as it is."""
     start = len(await everything(tx, run_id))
     rows: list[dict[str, Any]] = [

@@ -25,9 +25,14 @@ async def assess(resources: Resources, state: BranchState, runtime: Runtime[RunO
         run = await runs.get(tx, run_id)
         task = await tasks.get(tx, run_id, task_id)
         claims = await recorded.claims(tx, run_id, task_id)
-    judged = await resources.researcher.assess(recorded.as_task(task, run.question), claims, round_number)
+    judged = await resources.researcher.assess(
+        recorded.as_task(task, run.question), claims, round_number
+    )
     if judged.queries and round_number < ROUNDS_MAX:
-        return {"queries": list(judged.queries), "step": {"name": "assess", "again": list(judged.queries)}}
+        return {
+            "queries": list(judged.queries),
+            "step": {"name": "assess", "again": list(judged.queries)},
+        }
     return await _end(resources, run_id, task, state, judged, len(claims))
 
 
@@ -37,7 +42,12 @@ def again(state: BranchState) -> Literal["search", "__end__"]:
 
 
 async def _end(
-    resources: Resources, run_id: UUID, task: tasks.Task, state: BranchState, judged: Assessment, claims: int
+    resources: Resources,
+    run_id: UUID,
+    task: tasks.Task,
+    state: BranchState,
+    judged: Assessment,
+    claims: int,
 ) -> Update:
     failures = state.get("failures", [])
     blocked = bool(failures) and not state.get("sources") and not claims
@@ -47,10 +57,18 @@ async def _end(
         reason = "the material does not answer this"
     async with resources.ledger.transaction(run_id) as tx:
         await findings.record(tx, run_id, [_open_question(task, gap) for gap in judged.gaps])
-        await tasks.end(tx, run_id, task, status, reason=reason, gaps=judged.gaps, failures=failures)
-    resources.progress.task(run_id, task.task_id, status, f"{claims} claim{'' if claims == 1 else 's'}")
+        await tasks.end(
+            tx, run_id, task, status, reason=reason, gaps=judged.gaps, failures=failures
+        )
+    resources.progress.task(
+        run_id, task.task_id, status, f"{claims} claim{'' if claims == 1 else 's'}"
+    )
     outcome = {"status": status, "findings": claims, "gaps": len(judged.gaps)}
-    return {"finished": {task.task_id: outcome}, "queries": [], "step": {"name": "assess", **outcome}}
+    return {
+        "finished": {task.task_id: outcome},
+        "queries": [],
+        "step": {"name": "assess", **outcome},
+    }
 
 
 def _open_question(task: tasks.Task, gap: str) -> NewFinding:

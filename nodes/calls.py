@@ -23,7 +23,9 @@ def _worth_another(state: RetryCallState) -> bool:
     return isinstance(error, OperationFailed) and error.transient
 
 
-async def call(resources: Resources, run_id: UUID, request: Request, perform: Perform) -> Recorded | str:
+async def call(
+    resources: Resources, run_id: UUID, request: Request, perform: Perform
+) -> Recorded | str:
     """Return the recorded result, or why there is none, in words for the report."""
     tries = AsyncRetrying(
         retry=_worth_another,

@@ -53,11 +53,17 @@ async def check(resources: Resources, state: ResearchState, runtime: Runtime[Run
     return {
         "products": {**products, "report": name},
         "review": review,
-        "step": {"name": "check", "verdicts": _counted(verdicts), "citations": len(report.citations)},
+        "step": {
+            "name": "check",
+            "verdicts": _counted(verdicts),
+            "citations": len(report.citations),
+        },
     }
 
 
-async def _verdicts(resources: Resources, draft: Draft, quoted: dict[str, Evidence]) -> dict[str, Verdict]:
+async def _verdicts(
+    resources: Resources, draft: Draft, quoted: dict[str, Evidence]
+) -> dict[str, Verdict]:
     return {
         sentence.finding_id: await _verdict(resources, sentence, quoted)
         for section in draft.sections
@@ -65,25 +71,41 @@ async def _verdicts(resources: Resources, draft: Draft, quoted: dict[str, Eviden
     }
 
 
-async def _verdict(resources: Resources, sentence: DraftSentence, quoted: dict[str, Evidence]) -> Verdict:
+async def _verdict(
+    resources: Resources, sentence: DraftSentence, quoted: dict[str, Evidence]
+) -> Verdict:
     quotes = [quoted[name].exact for name in sentence.evidence_ids]
-    return await resources.researcher.check(sentence.text, quotes) if quotes else Verdict.INSUFFICIENT
+    return (
+        await resources.researcher.check(sentence.text, quotes) if quotes else Verdict.INSUFFICIENT
+    )
 
 
-async def _record(tx: Transaction, run_id: UUID, report: Report, verdicts: dict[str, Verdict]) -> str:
+async def _record(
+    tx: Transaction, run_id: UUID, report: Report, verdicts: dict[str, Verdict]
+) -> str:
     name = await artifacts.put(tx, report.markdown.encode(), "text/markdown; charset=utf-8")
     await citations.record(tx, run_id, name, report.citations)
-    await findings.set_verdicts(tx, run_id, {finding: verdict.value for finding, verdict in verdicts.items()})
+    await findings.set_verdicts(
+        tx, run_id, {finding: verdict.value for finding, verdict in verdicts.items()}
+    )
     await runs.set_phase(tx, run_id, "report")
     return name
 
 
-async def _asked(tx: Transaction, run_id: UUID, options: RunOptions, name: str, report: Report) -> dict[str, str]:
+async def _asked(
+    tx: Transaction, run_id: UUID, options: RunOptions, name: str, report: Report
+) -> dict[str, str]:
     if not options.asks("report", needed=False):
         return {}
-    shown: Json = {"report": report.markdown, "report_artifact": name, "citations": list(report.citations)}
+    shown: Json = {
+        "report": report.markdown,
+        "report_artifact": name,
+        "citations": list(report.citations),
+    }
     review_id = await reviews.ask(tx, run_id, "report", shown)
-    return ask("report", review_id, [f"{len(report.citations)} citations", *report.markdown.splitlines()])
+    return ask(
+        "report", review_id, [f"{len(report.citations)} citations", *report.markdown.splitlines()]
+    )
 
 
 def _counted(verdicts: dict[str, Verdict]) -> dict[str, Any]:

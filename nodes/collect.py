@@ -9,7 +9,9 @@ from nodes.resources import Resources, run_id_of
 from nodes.state import ResearchState, Update
 
 
-async def collect(resources: Resources, state: ResearchState, runtime: Runtime[RunOptions]) -> Update:
+async def collect(
+    resources: Resources, state: ResearchState, runtime: Runtime[RunOptions]
+) -> Update:
     """Count what the wave came to."""
     run_id = run_id_of(runtime)
     async with resources.ledger.transaction(run_id) as tx:

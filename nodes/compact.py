@@ -21,7 +21,9 @@ SUMMARY_VERSION = 1
 MATERIAL_CHARACTERS_MAX = 40_000
 
 
-async def compact(resources: Resources, state: ResearchState, runtime: Runtime[RunOptions]) -> Update:
+async def compact(
+    resources: Resources, state: ResearchState, runtime: Runtime[RunOptions]
+) -> Update:
     """Choose what the report is written from."""
     run_id = run_id_of(runtime)
     async with resources.ledger.transaction(run_id) as tx:
@@ -41,7 +43,9 @@ async def compact(resources: Resources, state: ResearchState, runtime: Runtime[R
 
 def chosen(claims: Sequence[Claim], order: Sequence[str], characters_max: int) -> tuple[Claim, ...]:
     """Return the claims that fit, taking from each task in turn its best one, so that no task vanishes."""
-    waiting = {task_id: [claim for claim in claims if claim.task_id == task_id] for task_id in order}
+    waiting = {
+        task_id: [claim for claim in claims if claim.task_id == task_id] for task_id in order
+    }
     used: list[Claim] = []
     room = characters_max
     while any(waiting.values()):

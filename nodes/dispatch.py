@@ -26,7 +26,9 @@ WAVE_TASKS_MAX = 32
 GAP_PREFIX = "gap-"
 
 
-async def dispatch(resources: Resources, state: ResearchState, runtime: Runtime[RunOptions]) -> Update:
+async def dispatch(
+    resources: Resources, state: ResearchState, runtime: Runtime[RunOptions]
+) -> Update:
     """Name the tasks of the next wave, or close the research."""
     run_id = run_id_of(runtime)
     async with resources.ledger.transaction(run_id) as tx:
@@ -39,7 +41,9 @@ async def dispatch(resources: Resources, state: ResearchState, runtime: Runtime[
     async with resources.ledger.transaction(run_id) as tx:
         await runs.set_phase(tx, run_id, "research")
         counts = await tasks.counts(tx, run_id)
-    resources.progress.phase(run_id, "research", f"wave {wave}: {len(ready)} task{'s' if len(ready) > 1 else ''}")
+    resources.progress.phase(
+        run_id, "research", f"wave {wave}: {len(ready)} task{'s' if len(ready) > 1 else ''}"
+    )
     ids = [task.task_id for task in ready]
     return {
         "ready": ids,
@@ -68,7 +72,9 @@ async def _for_gaps(resources: Resources, run_id: UUID) -> list[tasks.Task]:
         return []
     plan = validated(drafts, [task.task_id for task in existing])
     async with resources.ledger.transaction(run_id) as tx:
-        rows = [(f"{GAP_PREFIX}{draft.task_id}", draft.question, draft.depends_on) for draft in plan]
+        rows = [
+            (f"{GAP_PREFIX}{draft.task_id}", draft.question, draft.depends_on) for draft in plan
+        ]
         await tasks.add(tx, run_id, rows, WORKER)
         return await tasks.ready(tx, run_id, WAVE_TASKS_MAX)
 
@@ -120,9 +126,13 @@ async def _asked(
     if not options.asks("sources", needed=bool(disagreements or flagged)):
         return {}
     shown: Json = {
-        "sources": [{"id": source.source_id, "uri": source.uri, "status": source.status} for source in read],
+        "sources": [
+            {"id": source.source_id, "uri": source.uri, "status": source.status} for source in read
+        ],
         "claims": [{"id": claim.finding_id, "claim": claim.text} for claim in claims],
-        "disagreements": [{"between": list(pair.finding_ids), "reason": pair.reason} for pair in disagreements],
+        "disagreements": [
+            {"between": list(pair.finding_ids), "reason": pair.reason} for pair in disagreements
+        ],
     }
     review_id = await reviews.ask(tx, run_id, "sources", shown)
     lines = [f"{len(read)} sources, {len(claims)} claims, {len(disagreements)} disagreements"]

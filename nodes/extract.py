@@ -28,7 +28,9 @@ async def extract(resources: Resources, state: BranchState, runtime: Runtime[Run
         task = await tasks.get(tx, run_id, state["task_id"])
         hits = await found(tx, run_id, state.get("searches", []))
         read = await sources.some(tx, run_id, state.get("sources", []))
-        readable = {source.uri: Readable(_document(source), await _text(tx, source)) for source in read}
+        readable = {
+            source.uri: Readable(_document(source), await _text(tx, source)) for source in read
+        }
     passages, rarity = await asyncio.to_thread(_passages, hits, readable, state.get("queries", []))
     asked = recorded.as_task(task, run.question)
     drafts = await resources.researcher.extract(asked, passages, rarity)
@@ -42,7 +44,9 @@ async def extract(resources: Resources, state: BranchState, runtime: Runtime[Run
 
 
 def _document(source: sources.Source) -> Document:
-    return Document(source.uri, source.title, source.content_artifact, source.text_artifact, source.extractor)
+    return Document(
+        source.uri, source.title, source.content_artifact, source.text_artifact, source.extractor
+    )
 
 
 async def _text(tx: Transaction, source: sources.Source) -> str:
@@ -56,7 +60,11 @@ def _passages(
 
 
 async def _record(
-    tx: Transaction, run_id: UUID, task: tasks.Task, drafts: Sequence[ClaimDraft], by_text: Mapping[str, str]
+    tx: Transaction,
+    run_id: UUID,
+    task: tasks.Task,
+    drafts: Sequence[ClaimDraft],
+    by_text: Mapping[str, str],
 ) -> list[str]:
     positions = [
         Position(by_text[quote.text_artifact], quote.text_artifact, quote.start, quote.end)

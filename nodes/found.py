@@ -27,7 +27,9 @@ async def found(tx: Transaction, run_id: UUID, operation_ids: list[str]) -> Foun
     """Return what these search operations found."""
     results = await journal.results(tx, run_id, operation_ids)
     lists = [[Hit(**hit) for hit in result["hits"]] for result in results]
-    tool_of = {hit.uri: result["tool"] for result, hits in zip(results, lists, strict=True) for hit in hits}
+    tool_of = {
+        hit.uri: result["tool"] for result, hits in zip(results, lists, strict=True) for hit in hits
+    }
     return Found(merge_hits(lists, PLACES_MAX), tool_of, _rarity(results))
 
 

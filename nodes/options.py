@@ -32,12 +32,16 @@ class RunOptions(BaseModel):
         default=(),
         description="Files and folders to research, or pydoc:topics for Python's own reference",
     )
-    model: str = Field(default="extractive", description="Who thinks: 'extractive' needs no language model")
+    model: str = Field(
+        default="extractive", description="Who thinks: 'extractive' needs no language model"
+    )
     review: str = Field(
         default="auto",
         description="When to stop for a person: none, auto, or a list out of plan,sources,report",
     )
-    branches: int = Field(default=4, ge=1, le=BRANCHES_MAX, description="Tasks researched at the same time")
+    branches: int = Field(
+        default=4, ge=1, le=BRANCHES_MAX, description="Tasks researched at the same time"
+    )
 
     @field_validator("review")
     @classmethod
@@ -56,7 +60,9 @@ def checked_question(text: str) -> str:
     """Return the question without surrounding space; raises BadInput for one that cannot be researched."""
     question = text.strip()
     if not question:
-        raise BadInput('the question is empty; ask something, for example: perdure run "What does assert do?"')
+        raise BadInput(
+            'the question is empty; ask something, for example: perdure run "What does assert do?"'
+        )
     if len(question) > QUESTION_CHARACTERS_MAX:
         raise BadInput(
             f"the question has {len(question):,} characters, at most {QUESTION_CHARACTERS_MAX:,} are read;"
@@ -65,5 +71,7 @@ def checked_question(text: str) -> str:
     for position, character in enumerate(question):
         if character == "\x00" or "\ud800" <= character <= "\udfff":
             name = "a NUL character" if character == "\x00" else "bytes that are no valid text"
-            raise BadInput(f"the question has {name} at position {position}; type it anew, as UTF-8")
+            raise BadInput(
+                f"the question has {name} at position {position}; type it anew, as UTF-8"
+            )
     return question

@@ -30,7 +30,9 @@ async def plan(resources: Resources, state: ResearchState, runtime: Runtime[RunO
             await runs.set_corpus(tx, run_id, corpus)
     guidance = state.get("guidance", [])
     asked = guidance[-1] if guidance else run.question
-    drafts = validated(renumbered(await resources.researcher.plan(asked, TASKS_MAX), 1 + len(guidance)))
+    drafts = validated(
+        renumbered(await resources.researcher.plan(asked, TASKS_MAX), 1 + len(guidance))
+    )
     async with resources.ledger.transaction(run_id) as tx:
         await tasks.add(
             tx,
@@ -50,7 +52,9 @@ async def plan(resources: Resources, state: ResearchState, runtime: Runtime[RunO
     }
 
 
-async def _recorded(resources: Resources, run_id: UUID, state: ResearchState, options: RunOptions | None) -> runs.Run:
+async def _recorded(
+    resources: Resources, run_id: UUID, state: ResearchState, options: RunOptions | None
+) -> runs.Run:
     """Return the run's row, written now if the run was begun elsewhere than by `start_run` (the dev server)."""
     async with resources.ledger.transaction(run_id) as tx:
         try:
@@ -59,7 +63,9 @@ async def _recorded(resources: Resources, run_id: UUID, state: ResearchState, op
             question = checked_question(state["question"]["text"])
             body = (options or RunOptions()).model_dump(mode="json")
             workflow = resources.workflow
-            return await runs.create(tx, run_id, question, body, workflow.version, workflow.fingerprint)
+            return await runs.create(
+                tx, run_id, question, body, workflow.version, workflow.fingerprint
+            )
 
 
 async def _asked(tx: Transaction, run_id: UUID, options: RunOptions) -> dict[str, str]:
@@ -68,7 +74,8 @@ async def _asked(tx: Transaction, run_id: UUID, options: RunOptions) -> dict[str
     planned = [task for task in await tasks.everything(tx, run_id) if task.status == "pending"]
     shown: Json = {
         "tasks": [
-            {"id": task.task_id, "question": task.question, "depends_on": list(task.depends_on)} for task in planned
+            {"id": task.task_id, "question": task.question, "depends_on": list(task.depends_on)}
+            for task in planned
         ]
     }
     review_id = await reviews.ask(tx, run_id, "plan", shown)

@@ -50,7 +50,9 @@ def validated(drafts: Sequence[TaskDraft], known: Sequence[str] = ()) -> tuple[T
     try:
         TopologicalSorter({draft.task_id: draft.depends_on for draft in drafts}).prepare()
     except CycleError as error:
-        raise BadInput(f"tasks of the plan wait for each other: {' -> '.join(error.args[1])}") from error
+        raise BadInput(
+            f"tasks of the plan wait for each other: {' -> '.join(error.args[1])}"
+        ) from error
     return tuple(drafts)
 
 
@@ -68,7 +70,9 @@ def edited(value: Any, existing: Sequence[Task]) -> tuple[TaskDraft, ...]:
         raise BadInput(f"the edited plan cannot be used: {place}: {first['msg']}") from error
     before = {task.task_id: task for task in existing}
     drafts = [_draft(task, before.get(task.id)) for task in tasks]
-    renamed = dict(zip((task.id for task in tasks), (draft.task_id for draft in drafts), strict=True))
+    renamed = dict(
+        zip((task.id for task in tasks), (draft.task_id for draft in drafts), strict=True)
+    )
     return validated(
         [
             TaskDraft(
@@ -83,8 +87,12 @@ def edited(value: Any, existing: Sequence[Task]) -> tuple[TaskDraft, ...]:
 
 
 def _draft(task: EditedTask, before: Task | None) -> TaskDraft:
-    same = before is None or (before.question == task.question and before.depends_on == tuple(task.depends_on))
-    return TaskDraft(task.id if same else f"{task.id}.edited", task.question, tuple(task.depends_on))
+    same = before is None or (
+        before.question == task.question and before.depends_on == tuple(task.depends_on)
+    )
+    return TaskDraft(
+        task.id if same else f"{task.id}.edited", task.question, tuple(task.depends_on)
+    )
 
 
 def renumbered(drafts: Sequence[TaskDraft], wave: int) -> tuple[TaskDraft, ...]:

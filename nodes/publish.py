@@ -19,7 +19,9 @@ from nodes.resources import Resources, run_id_of
 from nodes.state import ResearchState, Update
 
 
-async def publish(resources: Resources, state: ResearchState, runtime: Runtime[RunOptions]) -> Update:
+async def publish(
+    resources: Resources, state: ResearchState, runtime: Runtime[RunOptions]
+) -> Update:
     """Write the report's file and record that the run is completed."""
     run_id = run_id_of(runtime)
     report = state.get("products", {})["report"]

@@ -46,14 +46,19 @@ def best_documents(hits: Found) -> Sequence[str]:
     return list(dict.fromkeys(hit.uri for hit in hits.hits))[:DOCUMENTS_MAX]
 
 
-async def _read(resources: Resources, run_id: UUID, task_id: str, tool: Tool, uri: str) -> Recorded | str:
+async def _read(
+    resources: Resources, run_id: UUID, task_id: str, tool: Tool, uri: str
+) -> Recorded | str:
     request = Request(task_id, "read", {"tool": dict(tool.identity), "uri": uri})
     return await call(resources, run_id, request, partial(_perform, run_id, tool, uri))
 
 
 async def _perform(run_id: UUID, tool: Tool, uri: str) -> Answer:
     reading = await tool.read(uri)
-    return Answer({"source_id": source_id(run_id, reading.source), "uri": uri}, partial(_keep, run_id, reading))
+    return Answer(
+        {"source_id": source_id(run_id, reading.source), "uri": uri},
+        partial(_keep, run_id, reading),
+    )
 
 
 async def _keep(run_id: UUID, reading: Reading, tx: Transaction) -> None:

@@ -12,9 +12,17 @@ from nodes.material import Claim
 
 async def claims(tx: Transaction, run_id: UUID, task_id: str | None = None) -> tuple[Claim, ...]:
     """Return the claims of a run, or of one task, with their exact quotes."""
-    found = [finding for finding in await findings.standing(tx, run_id, task_id) if finding.kind == "claim"]
-    quotes = await evidence.some(tx, run_id, [name for finding in found for name in finding.evidence_ids])
-    return tuple(_claim(finding, [quotes[name].exact for name in finding.evidence_ids]) for finding in found)
+    found = [
+        finding
+        for finding in await findings.standing(tx, run_id, task_id)
+        if finding.kind == "claim"
+    ]
+    quotes = await evidence.some(
+        tx, run_id, [name for finding in found for name in finding.evidence_ids]
+    )
+    return tuple(
+        _claim(finding, [quotes[name].exact for name in finding.evidence_ids]) for finding in found
+    )
 
 
 def _claim(finding: Finding, quotes: Sequence[str]) -> Claim:

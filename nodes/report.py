@@ -50,7 +50,11 @@ def write(material: Material) -> Report:
         f"# {escaped(material.question)}",
         f"> {material.disclosure}",
         *(part for part in body if part),
-        *([] if numbers else ["The material does not answer this question: nothing in it could be cited."]),
+        *(
+            []
+            if numbers
+            else ["The material does not answer this question: nothing in it could be cited."]
+        ),
         *_reservations(material),
         *_citations(material, numbers),
     ]
@@ -64,7 +68,9 @@ def escaped(text: str) -> str:
 
 def _section(section: DraftSection, material: Material, numbers: dict[str, int]) -> str:
     standing = [
-        sentence for sentence in section.sentences if material.verdicts.get(sentence.finding_id) is Verdict.SUPPORTED
+        sentence
+        for sentence in section.sentences
+        if material.verdicts.get(sentence.finding_id) is Verdict.SUPPORTED
     ]
     if not standing:
         return ""
@@ -73,12 +79,16 @@ def _section(section: DraftSection, material: Material, numbers: dict[str, int])
 
 
 def _numbers(sentence: DraftSentence, numbers: dict[str, int]) -> str:
-    return "".join(f"[{numbers.setdefault(name, len(numbers) + 1)}]" for name in sentence.evidence_ids)
+    return "".join(
+        f"[{numbers.setdefault(name, len(numbers) + 1)}]" for name in sentence.evidence_ids
+    )
 
 
 def _reservations(material: Material) -> list[str]:
     draft = material.draft
-    blocked = [f"{task.question} ({task.reason})" for task in material.tasks if task.status == "blocked"]
+    blocked = [
+        f"{task.question} ({task.reason})" for task in material.tasks if task.status == "blocked"
+    ]
     failures = [failure for task in material.tasks for failure in task.failures]
     doubted = [
         f"{sentence.text} ({material.verdicts[sentence.finding_id].value})"
@@ -86,7 +96,9 @@ def _reservations(material: Material) -> list[str]:
         for sentence in section.sentences
         if material.verdicts[sentence.finding_id] is not Verdict.SUPPORTED
     ]
-    left_out = [f"{count} further claims of task {task_id}" for task_id, count in material.left_out.items()]
+    left_out = [
+        f"{count} further claims of task {task_id}" for task_id, count in material.left_out.items()
+    ]
     return [
         *_listed("Where the sources disagree", [pair.reason for pair in draft.disagreements]),
         *_listed("What was not answered", list(dict.fromkeys(draft.gaps))),
@@ -99,15 +111,21 @@ def _reservations(material: Material) -> list[str]:
 
 def _skipped(skipped: Sequence[Skipped]) -> list[str]:
     shown = [f"{document.uri}: {document.reason}" for document in skipped[:SKIPPED_SHOWN_MAX]]
-    return shown + ([f"and {len(skipped) - SKIPPED_SHOWN_MAX} more"] if len(skipped) > SKIPPED_SHOWN_MAX else [])
+    return shown + (
+        [f"and {len(skipped) - SKIPPED_SHOWN_MAX} more"] if len(skipped) > SKIPPED_SHOWN_MAX else []
+    )
 
 
 def _listed(heading: str, lines: Sequence[str]) -> list[str]:
-    return [f"## {heading}\n\n" + "\n".join(f"- {escaped(line)}" for line in lines)] if lines else []
+    return (
+        [f"## {heading}\n\n" + "\n".join(f"- {escaped(line)}" for line in lines)] if lines else []
+    )
 
 
 def _citations(material: Material, numbers: Mapping[str, int]) -> list[str]:
-    lines = [_citation(number, material.evidence[name], material) for name, number in numbers.items()]
+    lines = [
+        _citation(number, material.evidence[name], material) for name, number in numbers.items()
+    ]
     return ["## Citations\n\n" + "\n".join(lines)] if lines else []
 
 

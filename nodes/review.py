@@ -25,7 +25,12 @@ from nodes.state import ResearchState, Update
 Apply: TypeAlias = Callable[[Transaction, UUID, Review], Awaitable[None]]
 
 #: What LangGraph Studio and agent inboxes send, by the name of our choice.
-_HUMAN_RESPONSES: dict[str, Choice] = {"accept": "approve", "edit": "edit", "ignore": "reject", "response": "respond"}
+_HUMAN_RESPONSES: dict[str, Choice] = {
+    "accept": "approve",
+    "edit": "edit",
+    "ignore": "reject",
+    "response": "respond",
+}
 
 
 class ReviewUndecided(LedgerError):
@@ -97,7 +102,9 @@ def human_response(answer: Any) -> Decision | None:
     args = response.get("args")
     match choice:
         case "edit":
-            edit = cast("dict[str, Any]", args).get("args", args) if isinstance(args, dict) else args
+            edit = (
+                cast("dict[str, Any]", args).get("args", args) if isinstance(args, dict) else args
+            )
             return Decision(choice="edit", decided_by="studio", edit=edit)
         case "respond":
             return Decision(choice="respond", decided_by="studio", response=str(args))
@@ -126,8 +133,12 @@ def _listed(edit: Any, name: str) -> Any:
 def _omitted(edit: Any) -> list[str]:
     """Read an edited report or source list: the ids of findings or sources to leave out."""
     names = _listed(edit, "omit")
-    if not isinstance(names, list) or any(not isinstance(name, str) for name in cast("list[object]", names)):
-        raise BadInput('an edit here is {"omit": [ID, …]} with ids of findings or sources to leave out')
+    if not isinstance(names, list) or any(
+        not isinstance(name, str) for name in cast("list[object]", names)
+    ):
+        raise BadInput(
+            'an edit here is {"omit": [ID, …]} with ids of findings or sources to leave out'
+        )
     return cast("list[str]", names)
 
 

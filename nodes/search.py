@@ -25,11 +25,17 @@ async def search(resources: Resources, state: BranchState, runtime: Runtime[RunO
     async with resources.ledger.transaction(run_id) as tx:
         run = await runs.get(tx, run_id)
         task = await tasks.begin(tx, run_id, state["task_id"])
-    queries = state.get("queries") or await resources.researcher.queries(recorded.as_task(task, run.question))
+    queries = state.get("queries") or await resources.researcher.queries(
+        recorded.as_task(task, run.question)
+    )
     resources.progress.task(run_id, task.task_id, "searching", task.question)
     tools = await resources.toolbox.tools(run)
     answers = await asyncio.gather(
-        *(_search(resources, run_id, task.task_id, tool, query) for query in queries for tool in tools)
+        *(
+            _search(resources, run_id, task.task_id, tool, query)
+            for query in queries
+            for tool in tools
+        )
     )
     failed = [answer for answer in answers if isinstance(answer, str)]
     found = [answer for answer in answers if isinstance(answer, Recorded)]
@@ -46,8 +52,12 @@ async def search(resources: Resources, state: BranchState, runtime: Runtime[RunO
     }
 
 
-async def _search(resources: Resources, run_id: UUID, task_id: str, tool: Tool, query: str) -> Recorded | str:
-    request = Request(task_id, "search", {"tool": dict(tool.identity), "query": query, "limit": HITS_MAX})
+async def _search(
+    resources: Resources, run_id: UUID, task_id: str, tool: Tool, query: str
+) -> Recorded | str:
+    request = Request(
+        task_id, "search", {"tool": dict(tool.identity), "query": query, "limit": HITS_MAX}
+    )
     return await call(resources, run_id, request, partial(_perform, tool, query))
 
 

@@ -13,13 +13,17 @@ from nodes.resources import Resources, run_id_of
 from nodes.state import ResearchState, Update
 
 
-async def synthesize(resources: Resources, state: ResearchState, runtime: Runtime[RunOptions]) -> Update:
+async def synthesize(
+    resources: Resources, state: ResearchState, runtime: Runtime[RunOptions]
+) -> Update:
     """Write the draft from the working summary."""
     run_id = run_id_of(runtime)
     products = state.get("products", {})
     async with resources.ledger.transaction(run_id) as tx:
         run = await ledger_runs.get(tx, run_id)
-        planned = [task for task in await tasks.everything(tx, run_id) if task.status != "superseded"]
+        planned = [
+            task for task in await tasks.everything(tx, run_id) if task.status != "superseded"
+        ]
         summary = json.loads(await artifacts.get(tx, products["summary"]))
         claims = await recorded.claims(tx, run_id)
     used = set(summary["findings"])
@@ -33,4 +37,7 @@ async def synthesize(resources: Resources, state: ResearchState, runtime: Runtim
         name = await artifacts.put_json(tx, asdict(draft))
         await ledger_runs.set_phase(tx, run_id, "check")
     sentences = sum(len(section.sentences) for section in draft.sections)
-    return {"products": {**products, "draft": name}, "step": {"name": "synthesize", "sentences": sentences}}
+    return {
+        "products": {**products, "draft": name},
+        "step": {"name": "synthesize", "sentences": sentences},
+    }

@@ -28,7 +28,9 @@ class ExtractiveResearcher:
         names = " ".join(k.word for k in keywords if k.is_name)
         return tuple(dict.fromkeys(q for q in (full, subject, names) if q)) or (task.question,)
 
-    async def extract(self, task: Task, passages: Sequence[Passage], rarity: Mapping[str, float]) -> tuple[ClaimDraft, ...]:
+    async def extract(
+        self, task: Task, passages: Sequence[Passage], rarity: Mapping[str, float]
+    ) -> tuple[ClaimDraft, ...]:
         return tuple(
             ClaimDraft(c.text, (Quote(c.passage.text_artifact, c.start, c.end),), min(c.score, 1.0))
             for c in best_quotes(read_question(task.question), passages, rarity, CLAIMS_MAX)

@@ -30,7 +30,10 @@ _SUBJECT = re.compile(
 _SIDE = r"(?:an?\s+|the\s+)?(\S+(?:\s+\S+){0,4}?)"
 _COMPARISONS = (
     re.compile(rf"\bdifferences?\s+between\s+{_SIDE}\s+and\s+{_SIDE}\s*(?:$|[?.,;]|\bin\b|\bwhen\b)", re.IGNORECASE),
-    re.compile(rf"\bhow\s+(?:do|does|is|are)\s+{_SIDE}\s+(?:differ|different)\s+from\s+{_SIDE}\s*(?:$|[?.,;]|\bin\b|\bwhen\b)", re.IGNORECASE),
+    re.compile(
+        rf"\bhow\s+(?:do|does|is|are)\s+{_SIDE}\s+(?:differ|different)\s+from\s+{_SIDE}\s*(?:$|[?.,;]|\bin\b|\bwhen\b)",
+        re.IGNORECASE,
+    ),
     re.compile(rf"\bcompare\s+{_SIDE}\s+(?:and|with|to)\s+{_SIDE}\s*(?:$|[?.,;]|\bin\b|\bwhen\b)", re.IGNORECASE),
     re.compile(rf"^\s*{_SIDE}\s+(?:vs\.?|versus)\s+{_SIDE}\s*(?:$|[?.,;]|\bin\b|\bwhen\b)", re.IGNORECASE),
 )

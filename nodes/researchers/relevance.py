@@ -40,8 +40,12 @@ QUOTE_LENGTH_MAX = 480
 _NUMBER = re.compile(
     r"\d|\b(?:one|two|three|four|five|six|seven|eight|nine|ten|zero|twice|unlimited|none)\b", re.IGNORECASE
 )
-_DEFINES = re.compile(r"^\W*(?:\w+\W+){0,6}?(?:is|are|means|refers|denotes|provides|defines|lets|allows)\b", re.IGNORECASE)
-_BECAUSE = re.compile(r"\b(?:because|since|therefore|so that|otherwise|reason|due to|to avoid|to prevent|hence)\b", re.IGNORECASE)
+_DEFINES = re.compile(
+    r"^\W*(?:\w+\W+){0,6}?(?:is|are|means|refers|denotes|provides|defines|lets|allows)\b", re.IGNORECASE
+)
+_BECAUSE = re.compile(
+    r"\b(?:because|since|therefore|so that|otherwise|reason|due to|to avoid|to prevent|hence)\b", re.IGNORECASE
+)
 
 
 @dataclass(frozen=True, slots=True)
