@@ -32,9 +32,15 @@ class Reading:
 class Tool(Protocol):
     """Finds documents and reads them; raises OperationFailed where it cannot."""
 
-    name: str
-    #: What identifies the tool as it is set up now: part of the key of its operations.
-    identity: Mapping[str, Json]
+    @property
+    def name(self) -> str:
+        """The name by which a result says where it came from."""
+        ...
+
+    @property
+    def identity(self) -> Mapping[str, Json]:
+        """What identifies the tool as it is set up now: part of the key of its operations."""
+        ...
 
     async def search(self, query: str, limit: int) -> SearchResult:
         """Return the best hits for a query."""

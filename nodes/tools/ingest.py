@@ -10,9 +10,10 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
+from ledger.documents import Extraction, NewExtraction
 from nodes.material import Document, Skipped
 from nodes.tools.corpus_files import CorpusEmpty, Found, find
-from nodes.tools.document_store import DocumentStore, Extraction, NewExtraction
+from nodes.tools.document_store import DocumentStore
 from nodes.tools.documents import DOCUMENT_BYTES_MAX, Unreadable, artifact_of, extractor_of
 from nodes.tools.extractors import ExtractorLost, Extractors
 from nodes.tools.manifest import Manifest

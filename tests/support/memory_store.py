@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from nodes.tools.document_store import Extraction, NewExtraction
+from ledger.documents import Extraction, NewExtraction
 from nodes.tools.documents import artifact_of
 
 
