@@ -15,11 +15,11 @@ from langgraph.types import Command, Interrupt
 
 from graph.runtime import Runtime, researcher
 from ledger import audit, leases, reviews, runs, tasks
-from ledger.errors import LedgerError, NotFound, RunCancelled
+from ledger.errors import LedgerError, NotFound, OperationFailed, RunCancelled
 from ledger.ids import new_run_id
 from ledger.reviews import Decision, Review
 from ledger.runs import Run
-from nodes.options import RunOptions, checked_question
+from nodes.options import BadInput, RunOptions, checked_question
 from nodes.publish import report_path
 from nodes.review import checked_edit
 from nodes.tools.corpus_files import find
@@ -119,7 +119,12 @@ async def _work(runtime: Runtime, run: Run) -> Outcome:
     try:
         await _drive(runtime, graph, run, options)
     except RunCancelled:
-        return await outcome(runtime, run.run_id)
+        pass
+    except (BadInput, OperationFailed, RunStuck) as error:
+        # What trying again would meet again; a lost database or lease leaves the run as it is, to be resumed.
+        async with runtime.ledger.transaction(run.run_id) as tx:
+            await runs.set_status(tx, run.run_id, "failed", str(error))
+        raise
     return await outcome(runtime, run.run_id)
 
 

@@ -10,8 +10,6 @@ from typing import Annotated, Any, NotRequired, TypeAlias
 # Not typing's: below Python 3.12 LangGraph's server makes no input form from it.
 from typing_extensions import TypedDict
 
-from ledger.canonical import Json
-
 
 class Question(TypedDict):
     """What was asked."""
@@ -61,7 +59,7 @@ class ResearchState(TypedDict):
 
     question: Annotated[Question, keep_as_record]
     #: Where the run is, in words: the last step and what it did.
-    step: NotRequired[dict[str, Json]]
+    step: NotRequired[dict[str, Any]]
     #: How many tasks stand in which status.
     tasks: NotRequired[dict[str, int]]
     #: Which wave of branches is out, from 1.
@@ -80,7 +78,7 @@ class ResearchState(TypedDict):
 class ResearchOutput(TypedDict):
     """What a run ends with: the report's artifact and the last step."""
 
-    step: NotRequired[dict[str, Json]]
+    step: NotRequired[dict[str, Any]]
     products: NotRequired[dict[str, str]]
 
 
@@ -104,7 +102,7 @@ class BranchState(TypedDict):
     #: Calls that failed for good, in words.
     failures: NotRequired[list[str]]
     gaps: NotRequired[list[str]]
-    step: NotRequired[dict[str, Json]]
+    step: NotRequired[dict[str, Any]]
     finished: NotRequired[Outcomes]
 
 
