@@ -272,7 +272,7 @@ async def test_a_holder_whose_connection_was_cut_is_succeeded(
         async with leases.hold(one, run_id):
             async with two.transaction() as tx:
                 await tx.connection.execute(
-                    "SELECT pg_terminate_backend(pid) FROM pg_locks WHERE locktype = 'advisory'"
+                    "SELECT pg_terminate_backend(pid, 5000) FROM pg_locks WHERE locktype = 'advisory'"
                 )
             async with leases.hold(two, run_id):
                 with pytest.raises(LedgerError, match="took this run over"):
