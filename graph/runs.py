@@ -13,9 +13,10 @@ from langchain_core.runnables import RunnableConfig
 from langgraph.graph.state import CompiledStateGraph
 from langgraph.types import Command, Interrupt
 
+from graph.errors import RunStuck, UnknownWorkflow
 from graph.runtime import Runtime, researcher
 from ledger import audit, leases, reviews, runs, tasks
-from ledger.errors import LedgerError, NotFound, OperationFailed, RunCancelled
+from ledger.errors import OperationFailed, RunCancelled
 from ledger.ids import new_run_id
 from ledger.reviews import Decision, Review
 from ledger.runs import Run
@@ -28,14 +29,6 @@ Graph: TypeAlias = CompiledStateGraph[Any, Any, Any, Any]
 
 # Supersteps of the longest run that a plan allows, many times over: an endless loop ends.
 RECURSION_MAX = 2_000
-
-
-class RunStuck(LedgerError):
-    """Going on changed nothing: the graph has no next step and the run is not finished."""
-
-
-class UnknownWorkflow(LedgerError):
-    """The run was begun by another version of the workflow."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,6 +109,7 @@ async def _work(runtime: Runtime, run: Run) -> Outcome:
     options = RunOptions.model_validate(run.options)
     async with runtime.ledger.transaction(run.run_id) as tx:
         await runs.set_status(tx, run.run_id, "running")
+    runtime.resources.progress.phase(run.run_id, "begin", "")
     try:
         await _drive(runtime, graph, run, options)
     except RunCancelled:
@@ -184,10 +178,5 @@ def run_config(run_id: UUID, options: RunOptions) -> RunnableConfig:
 
 async def find_run(runtime: Runtime, prefix: str) -> Run:
     """Return the run that a person means by its id or the beginning of it; raises NotFound or Ambiguous."""
-    wanted = prefix.strip().lower()
-    if not wanted or set(wanted) - set("0123456789abcdef-"):
-        raise NotFound(
-            f"{prefix!r} is no run id: a run is named by a UUID or its beginning; `perdure runs` lists them"
-        )
     async with runtime.ledger.transaction() as tx:
-        return await runs.find(tx, wanted)
+        return await runs.find(tx, prefix)
