@@ -63,9 +63,13 @@ async def find(tx: Transaction, prefix: str) -> Description:
         )
     rows = await tx.many(_FIND, prefix=f"sha256:{wanted}")
     if not rows:
-        raise NotFound(f"no artifact begins with sha256:{wanted[:64]}; `perdure sources RUN` lists those of a run")
+        raise NotFound(
+            f"no artifact begins with sha256:{wanted[:64]}; `perdure sources RUN` lists those of a run"
+        )
     if len(rows) > 1:
-        raise Ambiguous(f"more than one artifact begins with sha256:{wanted}; give more of the digest")
+        raise Ambiguous(
+            f"more than one artifact begins with sha256:{wanted}; give more of the digest"
+        )
     return Description(**rows[0])
 
 

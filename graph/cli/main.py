@@ -1,0 +1,50 @@
+"""The command `perdure`: puts the families of commands together and ends with their exit codes."""
+
+import signal
+from importlib.metadata import version as version_of
+from types import FrameType
+from typing import Annotated
+
+import typer
+
+from graph.cli import look, operate, review, run
+from graph.cli.exits import translated
+from graph.cli.output import prepare_streams, put_text
+
+app = typer.Typer(
+    help="Research a question over documents, with exact citations; killed at any moment, it goes on where it was.",
+    epilog='Begin with: perdure run "What does assert do?" --corpus pydoc:topics',
+    add_completion=False,
+    pretty_exceptions_enable=False,
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+for family in (run, look, review, operate):
+    app.add_typer(family.app)
+
+
+@app.callback(invoke_without_command=True)
+def perdure(
+    context: typer.Context,
+    *,
+    version: Annotated[bool, typer.Option("--version", help="Print the version and end.")] = False,
+) -> None:
+    """Print the version, or the help where no command is given."""
+    if version:
+        put_text(f"perdure {version_of('perdure')}")
+        raise typer.Exit
+    if context.invoked_subcommand is None:
+        put_text(context.get_help())
+        raise typer.Exit
+
+
+def main() -> None:
+    """Run the command that the arguments name; raises SystemExit with its code."""
+    prepare_streams()
+    signal.signal(signal.SIGTERM, _as_interrupt)
+    with translated():
+        app()
+
+
+def _as_interrupt(_number: int, _frame: FrameType | None) -> None:
+    """End as Ctrl-C does: asyncio cancels what runs, and what is open is closed."""
+    signal.raise_signal(signal.SIGINT)
