@@ -20,7 +20,7 @@ from ledger import leases
 
 @asynccontextmanager
 async def graph(
-    config: RunnableConfig, runtime: ServerRuntime
+    config: RunnableConfig, runtime: ServerRuntime[RunOptions]
 ) -> AsyncGenerator[CompiledStateGraph[Any, Any, Any, Any]]:
     """Yield the graph for one call of the server; raises RunHeld while another worker has the run."""
     thread_id = config.get("configurable", {}).get("thread_id")

@@ -249,7 +249,7 @@ async def test_the_audit_log_is_only_added_to(database_url: str, statement: str)
         await new_run(ledger)
         async with await psycopg.AsyncConnection.connect(database_url) as connection:
             with pytest.raises(psycopg.errors.RestrictViolation, match="append-only"):
-                await connection.execute(statement)  # type: ignore[arg-type]
+                await connection.execute(statement)
 
 
 async def test_a_run_has_one_holder_and_each_new_one_a_higher_fence(database_url: str) -> None:
