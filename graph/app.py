@@ -16,6 +16,7 @@ from langgraph_sdk.runtime import ServerRuntime
 from graph.build import build_graph, topology
 from graph.server import server_runtime
 from ledger import leases
+from nodes.options import RunOptions
 
 
 @asynccontextmanager
