@@ -1,0 +1,58 @@
+"""The process that reads documents for `nodes.tools.extractors`: requests on standard input, answers on standard output.
+
+A message is one line of JSON and then the bytes that it announces: `{"media_type", "size"}` and the document in,
+`{"title", "size"}` and its text or `{"reason"}` out. It ends when its standard input does, even while it reads a
+document, so that it does not outlive a parent that was killed. It catches nothing: an unforeseen error ends it, and the
+parent takes that as the answer.
+"""
+
+import json
+import logging
+import os
+import sys
+import warnings
+from queue import SimpleQueue
+from threading import Thread
+from typing import BinaryIO
+
+from nodes.tools.documents import Unreadable
+from nodes.tools.extract import extract
+
+# A parser may quote the document in its complaint.
+REASON_CHARACTERS_MAX = 300
+
+
+def main() -> None:
+    """Answer requests until standard input ends."""
+    logging.disable(logging.CRITICAL)
+    warnings.simplefilter("ignore")
+    requests: SimpleQueue[tuple[str, bytes]] = SimpleQueue()
+    Thread(target=_receive, args=(sys.stdin.buffer, requests), daemon=True).start()
+    # Whatever a library prints must not come between the answers.
+    answers = os.fdopen(os.dup(sys.stdout.fileno()), "wb")
+    os.dup2(sys.stderr.fileno(), sys.stdout.fileno())
+    while True:
+        header, body = _answer(*requests.get())
+        answers.write(json.dumps(header).encode() + b"\n" + body)
+        answers.flush()
+
+
+def _receive(source: BinaryIO, requests: SimpleQueue[tuple[str, bytes]]) -> None:
+    while line := source.readline():
+        header = json.loads(line)
+        requests.put((header["media_type"], source.read(header["size"])))
+    # The parent is gone or wants no more. The main thread may be deep in a parser, and nobody waits for its answer.
+    os._exit(0)
+
+
+def _answer(media_type: str, content: bytes) -> tuple[dict[str, str | int], bytes]:
+    try:
+        extracted = extract(content, media_type)
+    except Unreadable as refusal:
+        return {"reason": refusal.reason[:REASON_CHARACTERS_MAX]}, b""
+    text = extracted.text.encode()
+    return {"title": extracted.title, "size": len(text)}, text
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,174 @@
+"""Cutting an extracted text into the passages that are searched and read.
+
+A passage lies under one heading, holds whole sentences, list items, table rows or lines of code wherever they fit, and
+is an exact stretch of the text. Passages do not overlap and come in order. Its headings travel with it, because a
+question often names what only the heading says.
+"""
+
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from nodes.material import Document, Hit, Passage
+from nodes.tools.sentences import sentences
+from nodes.tools.structure import Block, Kind, blocks, heading_text
+
+# Long enough to hold a question's terms together, short enough to be about one thing.
+WORDS_MIN = 80
+WORDS_MAX = 150
+# What 150 words take at most; binds where a text has no spaces.
+LENGTH_MAX = 2_000
+# Rank at which reciprocal rank fusion halves a vote (Cormack, Clarke and Büttcher 2009 use 60 for long lists).
+_FUSION_RANK = 20
+# Between the title of a document and its headings.
+PATH_SEPARATOR = " › "
+_WORD = re.compile(r"\S+")
+
+
+@dataclass(frozen=True, slots=True)
+class Piece:
+    """One passage's positions in its text and the headings above it, highest first."""
+
+    start: int
+    end: int
+    headings: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Readable:
+    """A document together with its extracted text."""
+
+    document: Document
+    text: str
+
+
+def split_passages(text: str) -> Iterator[Piece]:
+    """Yield the passages of a text in order; none for a text without a letter or digit."""
+    headings: list[tuple[int, str]] = []
+    section: list[Block] = []
+    for block in blocks(text):
+        if block.kind is not Kind.HEADING:
+            section.append(block)
+            continue
+        yield from _pack(text, section, tuple(name for _, name in headings))
+        section = []
+        headings = [above for above in headings if above[0] < block.level]
+        headings.append((block.level, heading_text(text, block)))
+    yield from _pack(text, section, tuple(name for _, name in headings))
+
+
+def path(title: str, headings: Sequence[str]) -> str:
+    """Join the title of a document and the headings of a passage, without repeating the title."""
+    names = [title, *(name for name in headings if name and name not in title)]
+    return PATH_SEPARATOR.join(name for name in names if name)
+
+
+def merge_hits(results: Iterable[Sequence[Hit]], limit: int) -> tuple[Hit, ...]:
+    """Merge the hits of several queries by reciprocal rank fusion, best first.
+
+    The score of a merged hit is its share of the best possible score, 0..1.
+    """
+    votes: dict[tuple[str, int | None, int | None], float] = {}
+    first: dict[tuple[str, int | None, int | None], Hit] = {}
+    lists = list(results)
+    for hits in lists:
+        for rank, hit in enumerate(hits):
+            place = (hit.uri, hit.start, hit.end)
+            first.setdefault(place, hit)
+            votes[place] = votes.get(place, 0.0) + _FUSION_RANK / (_FUSION_RANK + rank)
+    order = sorted(votes, key=lambda place: (-votes[place], place[0], place[1] or 0))
+    return tuple(replace(first[place], score=votes[place] / len(lists)) for place in order[:limit])
+
+
+def widen(hits: Sequence[Hit], readable: Mapping[str, Readable]) -> tuple[Passage, ...]:
+    """Return the passages of the hits, each with its neighbours under the same heading, best first.
+
+    Hits that share a stretch become one passage with the better score. A hit without positions, or in a document that
+    is not `readable`, gives none.
+    """
+    split = {uri: list(split_passages(given.text)) for uri, given in readable.items()}
+    spans: dict[tuple[str, int, int], Passage] = {}
+    for hit in hits:
+        if hit.start is None or hit.uri not in readable:
+            continue
+        around = _neighbourhood(split[hit.uri], hit.start)
+        if around:
+            passage = _passage(readable[hit.uri], around, hit.score)
+            spans.setdefault((hit.uri, passage.start, passage.end), passage)
+    return _without_overlap(sorted(spans.values(), key=lambda p: (-p.score, p.uri, p.start)))
+
+
+def _pack(text: str, section: Sequence[Block], headings: tuple[str, ...]) -> Iterator[Piece]:
+    start = end = words = 0
+    for unit_start, unit_end in _units(text, section):
+        count = len(_WORD.findall(text, unit_start, unit_end))
+        too_long = words + count > WORDS_MAX or unit_end - start > LENGTH_MAX
+        if words and (words >= WORDS_MIN or too_long):
+            yield Piece(start, end, headings)
+            words = 0
+        if not words:
+            start = unit_start
+        end, words = unit_end, words + max(count, 1)
+    if words:
+        yield Piece(start, end, headings)
+
+
+def _units(text: str, section: Sequence[Block]) -> Iterator[tuple[int, int]]:
+    """Yield what is not cut further, unless it alone is longer than a passage may be."""
+    for block in section:
+        whole = [(block.start, block.end)]
+        spans = whole if block.kind is Kind.CODE else sentences(text, block.start, block.end)
+        for start, end in spans:
+            yield from _cut(text, start, end)
+
+
+def _cut(text: str, start: int, end: int) -> Iterator[tuple[int, int]]:
+    begin, words, last = start, 0, start
+    for word in _WORD.finditer(text, start, end):
+        words += 1
+        if last > begin and (words > WORDS_MAX or word.end() - begin > LENGTH_MAX):
+            yield begin, last
+            begin, words = word.start(), 1
+        last = word.end()
+        while last - begin > LENGTH_MAX:
+            yield begin, begin + LENGTH_MAX
+            begin += LENGTH_MAX
+    if last > begin:
+        yield begin, last
+
+
+def _neighbourhood(pieces: Sequence[Piece], start: int) -> list[Piece]:
+    at = next((n for n, piece in enumerate(pieces) if piece.start <= start < piece.end), None)
+    if at is None:
+        return []
+    near = pieces[max(at - 1, 0) : at + 2]
+    return [piece for piece in near if piece.headings == pieces[at].headings]
+
+
+def _passage(readable: Readable, around: Sequence[Piece], score: float) -> Passage:
+    document = readable.document
+    start, end = around[0].start, around[-1].end
+    return Passage(
+        uri=document.uri,
+        title=path(document.title, around[0].headings),
+        text_artifact=document.text_artifact,
+        start=start,
+        end=end,
+        text=readable.text[start:end],
+        score=score,
+    )
+
+
+def _without_overlap(passages: Sequence[Passage]) -> tuple[Passage, ...]:
+    """Drop what a better passage holds already and cut what it holds in part."""
+    kept: list[Passage] = []
+    for passage in passages:
+        start, end = passage.start, passage.end
+        for other in kept:
+            if other.uri == passage.uri and other.start < end and start < other.end:
+                start, end = (other.end, end) if other.start <= start else (start, other.start)
+        if start < end:
+            text = passage.text[start - passage.start : end - passage.start]
+            left = len(text) - len(text.lstrip())
+            kept.append(replace(passage, start=start + left, end=start + len(text.rstrip()), text=text.strip()))
+    return tuple(passage for passage in kept if passage.text)

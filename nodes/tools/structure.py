@@ -1,0 +1,140 @@
+"""The shape of an extracted text: its headings, paragraphs, list items, table rows and code, with exact positions.
+
+Reads Markdown as it comes from HTML and Markdown files, underlined headings as in reStructuredText and pydoc, and plain
+text. Every block is a stretch of the text (`text[start:end]`), blocks do not overlap and come in order, and no block
+holds both prose and something else.
+"""
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from enum import StrEnum
+
+_HEADING = re.compile(r"\s{0,3}(#{1,6})\s+(?=\S)")
+_UNDERLINE = re.compile(r"\s{0,3}([=\-~^\"'#*+.])\1{2,}\s*$")
+_ITEM = re.compile(r"\s*(?:[-*+•]|\d{1,3}[.)])(?:\s+|$)")
+_ROW = re.compile(r"\s*\|")
+_ROW_RULE = re.compile(r"[\s|:\-+]*$")
+_FENCE = re.compile(r"\s*(?:```|~~~)")
+# What names the thing that the next lines describe: code alone on a line, or a line that ends in Sphinx' pilcrow.
+_TERM = re.compile(r"\s*(?:[-*]\s+)?(?:`[^`]+`\s*(?:\(.*)?|\S.{0,200}¶)\s*$")
+_DECORATION = re.compile(r"[`*¶#]|\\(?=[_*])")
+# Deeper than any real heading, so that a heading of any level ends the term before it.
+TERM_LEVEL = 9
+
+
+class Kind(StrEnum):
+    """What a block is."""
+
+    HEADING = "heading"
+    PROSE = "prose"
+    ROW = "row"
+    CODE = "code"
+
+
+@dataclass(frozen=True, slots=True)
+class Block:
+    """One block; `level` counts for headings only (1 is the highest)."""
+
+    kind: Kind
+    start: int
+    end: int
+    level: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class _Line:
+    start: int
+    text: str
+
+    @property
+    def end(self) -> int:
+        return self.start + len(self.text)
+
+    @property
+    def is_blank(self) -> bool:
+        return not any(c.isalnum() for c in self.text)
+
+
+@dataclass(slots=True)
+class _Reader:
+    """Collects lines into blocks; `open` holds the lines of a paragraph that has not ended."""
+
+    open: list[_Line] = field(default_factory=list[_Line])
+    underlines: list[str] = field(default_factory=list[str])
+    in_code: bool = False
+
+    def close(self, kind: Kind = Kind.PROSE) -> Iterator[Block]:
+        lines, self.open = self.open, []
+        if any(not line.is_blank for line in lines):
+            yield _trimmed(kind, lines)
+
+    def read(self, line: _Line) -> Iterator[Block]:
+        if _FENCE.match(line.text):
+            yield from self.close(Kind.CODE if self.in_code else Kind.PROSE)
+            self.in_code = not self.in_code
+        elif self.in_code:
+            self.open.append(line)
+        elif _UNDERLINE.match(line.text):
+            yield from self._underlined(line)
+        elif line.is_blank:
+            yield from self.close()
+        else:
+            yield from self._content(line)
+
+    def _underlined(self, line: _Line) -> Iterator[Block]:
+        heading = self.open[-1] if self.open else None
+        if heading is None or len(self.open) > 1 or len(line.text) < len(heading.text.rstrip()):
+            yield from self.close()
+            return
+        mark = line.text.strip()[0]
+        if mark not in self.underlines:
+            self.underlines.append(mark)
+        self.open = []
+        yield _heading(heading, self.underlines.index(mark) + 1)
+
+    def _content(self, line: _Line) -> Iterator[Block]:
+        if match := _HEADING.match(line.text):
+            yield from self.close()
+            yield _heading(line, len(match.group(1)))
+        elif _ROW.match(line.text):
+            yield from self.close()
+            if not _ROW_RULE.match(line.text):
+                yield _trimmed(Kind.ROW, [line])
+        elif _TERM.match(line.text) and (not self.open or "¶" in line.text):
+            yield from self.close()
+            yield _heading(line, TERM_LEVEL)
+        else:
+            if _ITEM.match(line.text):
+                yield from self.close()
+            self.open.append(line)
+
+
+def blocks(text: str) -> Iterator[Block]:
+    """Yield the blocks of a text in order."""
+    reader = _Reader()
+    start = 0
+    for line in text.split("\n"):
+        yield from reader.read(_Line(start, line))
+        start += len(line) + 1
+    yield from reader.close(Kind.CODE if reader.in_code else Kind.PROSE)
+
+
+def heading_text(text: str, block: Block) -> str:
+    """Return the words of a heading, without markup."""
+    return " ".join(_DECORATION.sub("", text[block.start : block.end]).strip(" (-").split())
+
+
+def _heading(line: _Line, level: int) -> Block:
+    block = _trimmed(Kind.HEADING, [line])
+    return Block(Kind.HEADING, block.start, block.end, level)
+
+
+def _trimmed(kind: Kind, lines: list[_Line]) -> Block:
+    """Cut white space at both ends, and the lines without a letter or digit with which a block may begin."""
+    while len(lines) > 1 and lines[0].is_blank and kind is not Kind.CODE:
+        lines = lines[1:]
+    first, last = lines[0], lines[-1]
+    start = first.start + len(first.text) - len(first.text.lstrip())
+    end = last.end - (len(last.text) - len(last.text.rstrip()))
+    return Block(kind, min(start, end), end)
