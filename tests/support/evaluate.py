@@ -67,10 +67,19 @@ async def evaluate(
     unanswerable: Sequence[str],
 ) -> Figures:
     """Ask every question and count."""
-    missed = [item.question for item in answerable if not answers(item, await ask(researcher, index, corpus, item.question), corpus)]
-    invented = [question for question in unanswerable if await ask(researcher, index, corpus, question)]
+    missed = [
+        item.question
+        for item in answerable
+        if not answers(item, await ask(researcher, index, corpus, item.question), corpus)
+    ]
+    invented = [
+        question for question in unanswerable if await ask(researcher, index, corpus, question)
+    ]
     return Figures(
-        len(answerable) - len(missed), tuple(missed), len(unanswerable) - len(invented), tuple(invented)
+        len(answerable) - len(missed),
+        tuple(missed),
+        len(unanswerable) - len(invented),
+        tuple(invented),
     )
 
 
@@ -109,10 +118,16 @@ def answers(item: Answerable, claims: Sequence[ClaimDraft], corpus: Mapping[str,
     by_artifact = {readable.document.text_artifact: readable for readable in corpus.values()}
     quotes = [quote for claim in claims for quote in claim.quotes]
     cited = [
-        (by_artifact[quote.text_artifact].document.uri, by_artifact[quote.text_artifact].text[quote.start : quote.end])
+        (
+            by_artifact[quote.text_artifact].document.uri,
+            by_artifact[quote.text_artifact].text[quote.start : quote.end],
+        )
         for quote in quotes
     ]
-    found = [any(uri.endswith(file) and overlap(passage, text) for uri, text in cited) for file, passage in item.passages]
+    found = [
+        any(uri.endswith(file) and overlap(passage, text) for uri, text in cited)
+        for file, passage in item.passages
+    ]
     return all(found) if item.every else any(found)
 
 
@@ -124,4 +139,6 @@ def overlap(passage: str, quote: str) -> bool:
 
 
 def _recorded(task: Task, number: int, draft: ClaimDraft) -> Claim:
-    return Claim(f"f{number}", task.task_id, draft.text, (f"e{number}",), (draft.text,), draft.confidence)
+    return Claim(
+        f"f{number}", task.task_id, draft.text, (f"e{number}",), (draft.text,), draft.confidence
+    )
