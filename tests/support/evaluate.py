@@ -12,8 +12,8 @@ from pathlib import Path
 
 from nodes.material import Claim, ClaimDraft, Task
 from nodes.researchers.base import Researcher
-from nodes.tools.index import CorpusIndex
-from nodes.tools.passages import Readable, merge_hits, widen
+from nodes.tools.index import CorpusIndex, merge_results
+from nodes.tools.passages import Readable, widen
 
 HITS_MAX = 12
 TASKS_MAX = 6
@@ -100,11 +100,9 @@ async def work(
     """Work one task as a branch does."""
     queries = await researcher.queries(task)
     for round_number in range(1, ROUNDS_MAX + 1):
-        results = [index.search(query, HITS_MAX) for query in queries]
-        rarity = {term: value for result in results for term, value in result.rarity.items()}
-        hits = merge_hits((result.hits for result in results), HITS_MAX)
-        read = {hit.uri: corpus[hit.uri] for hit in hits}
-        drafts = await researcher.extract(task, widen(hits, read), rarity)
+        found = merge_results([index.search(query, HITS_MAX) for query in queries], HITS_MAX)
+        read = {hit.uri: corpus[hit.uri] for hit in found.hits}
+        drafts = await researcher.extract(task, widen(found.hits, read), found.rarity)
         claims = [_recorded(task, number, draft) for number, draft in enumerate(drafts)]
         assessment = await researcher.assess(task, claims, round_number)
         if assessment.answered or not assessment.queries:
