@@ -82,16 +82,21 @@ def find(paths: Sequence[str]) -> tuple[list[Found], list[Skipped]]:
         if given == PYDOC_TOPICS:
             walk.found.update((found.uri, found) for found in _pydoc())
             continue
-        path = Path(os.path.abspath(given))  # noqa: PTH100 - absolute() keeps "..", resolve() follows links
-        try:
-            status = path.stat()
-        except (OSError, ValueError) as error:
-            raise CorpusMissing(given) from error
+        path, status = _existing(given)
         if stat.S_ISDIR(status.st_mode):
             _walk_folder(path, status, walk)
         else:
             walk.found.setdefault(uri_of(path), Found(uri_of(path), path, status.st_size))
     return list(walk.found.values()), walk.skipped
+
+
+def _existing(given: str) -> tuple[Path, os.stat_result]:
+    path = Path(os.path.abspath(given))  # noqa: PTH100 - absolute() keeps "..", resolve() follows links
+    try:
+        # What was given, because an empty path would be the working folder.
+        return path, os.stat(given)  # noqa: PTH116
+    except (OSError, ValueError) as error:
+        raise CorpusMissing(given) from error
 
 
 def uri_of(path: Path) -> str:

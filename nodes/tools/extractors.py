@@ -66,7 +66,9 @@ class Extractors:
         """Lend a worker; one that was not left in order is killed, because half an answer may be in its pipe."""
         process = await self._slots.get()
         try:
-            process = process or await self._started()
+            # One that died since it was last used, out of memory perhaps, is not this document's fault.
+            if process is None or process.returncode is not None:
+                process = await self._started()
             yield process
         except BaseException:
             if process is not None:
