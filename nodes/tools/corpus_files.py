@@ -19,6 +19,9 @@ from nodes.tools.documents import DOCUMENT_BYTES_MAX, MEDIA_TYPES, RST, Unreadab
 # The language reference that every Python has inside.
 PYDOC_TOPICS = "pydoc:topics"
 
+# Sphinx puts the source of every page beside the pages; every sentence would be found twice.
+COPIES = {"_sources": "it holds the sources of the pages beside it; name it itself to read them"}
+
 
 class CorpusMissing(Exception):
     """A path of the corpus does not exist."""
@@ -144,10 +147,17 @@ def _walk_entries(
         try:
             status = path.stat()
         except OSError as error:
-            walk.skipped.append(Skipped(uri_of(path), _told(error)))
+            # A dangling link to something that is not read anyway is only counted.
+            if path.suffix.lower() in MEDIA_TYPES:
+                walk.skipped.append(Skipped(uri_of(path), _told(error)))
+            else:
+                kinds[_kind(path)] += 1
             continue
         if stat.S_ISDIR(status.st_mode):
-            yield path, status
+            if name in COPIES and "_static" in names:
+                walk.skipped.append(Skipped(uri_of(path), COPIES[name]))
+            else:
+                yield path, status
         elif path.suffix.lower() in MEDIA_TYPES:
             walk.found.setdefault(uri_of(path), Found(uri_of(path), path, status.st_size))
         else:

@@ -30,7 +30,7 @@ class Shown:
 
 
 async def ingested(store: MemoryStore, *paths: Path | str) -> Manifest:
-    return await ingest([str(path) for path in paths], store, Shown(), workers=2)
+    return await ingest([str(path) for path in paths], store, Shown(), workers=1)
 
 
 @pytest.fixture
@@ -93,7 +93,7 @@ async def test_a_second_run_reads_nothing_again_and_starts_no_worker(corpus: Pat
     def watch(done: int, total: int, uri: str) -> None:
         started.update(child.pid for child in psutil.Process().children())
 
-    second = await ingest([str(corpus)], store, watch, workers=2)
+    second = await ingest([str(corpus)], store, watch, workers=1)
     assert second.to_json() == first.to_json()
     assert store.batches == batches
     assert not started
@@ -184,7 +184,9 @@ async def test_a_cancelled_ingest_keeps_what_it_kept_and_leaves_no_worker(tmp_pa
     for number in range(400):
         (tmp_path / f"{number}.html").write_bytes(page(f"<h1>{number}</h1><p>Some words.</p>"))
     store = StoppingStore()
-    running: asyncio.Task[Any] = asyncio.create_task(ingested(store, tmp_path))
+    running: asyncio.Task[Any] = asyncio.create_task(
+        ingest([str(tmp_path)], store, Shown(), workers=2)
+    )
     await store.kept.wait()
     running.cancel()
     with pytest.raises(asyncio.CancelledError):

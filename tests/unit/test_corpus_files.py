@@ -76,19 +76,30 @@ def test_a_file_that_is_named_itself_is_read_by_its_content(
 def test_a_link_back_to_its_folder_ends_the_walk_there(tmp_path: Path) -> None:
     write(tmp_path / "a" / "x.html")
     (tmp_path / "a" / "loop").symlink_to(tmp_path)
-    (tmp_path / "self").symlink_to("self")
+    (tmp_path / "self.html").symlink_to("self.html")
     assert uris(tmp_path) == [uri_of(tmp_path / "a" / "x.html")]
     assert reasons(tmp_path) == {
         uri_of(tmp_path / "a" / "loop"): f"the same folder is read as {uri_of(tmp_path)}",
-        uri_of(tmp_path / "self"): "it cannot be read (too many levels of symbolic links)",
+        uri_of(tmp_path / "self.html"): "it cannot be read (too many levels of symbolic links)",
     }
 
 
 def test_a_dangling_link_is_skipped_with_its_reason(tmp_path: Path) -> None:
     (tmp_path / "gone.html").symlink_to(tmp_path / "nowhere")
+    (tmp_path / "gone.js").symlink_to(tmp_path / "nowhere")
     assert reasons(tmp_path) == {
-        uri_of(tmp_path / "gone.html"): "it cannot be read (no such file or directory)"
+        uri_of(tmp_path / "gone.html"): "it cannot be read (no such file or directory)",
+        uri_of(tmp_path): "1 entry of kind .js: not read",
     }
+
+
+def test_the_copies_of_sources_that_sphinx_makes_are_left_out(tmp_path: Path) -> None:
+    for name in ("_sources/a.rst.txt", "_static/x.css", "a.html", "b/_sources/own.txt"):
+        write(tmp_path / name)
+    sources = tmp_path / "_sources"
+    assert uris(tmp_path) == [uri_of(tmp_path / "a.html"), uri_of(tmp_path / "b/_sources/own.txt")]
+    assert "beside it" in reasons(tmp_path)[uri_of(sources)]
+    assert uris(sources) == [uri_of(sources / "a.rst.txt")]
 
 
 def test_a_folder_that_is_called_like_a_page_is_a_folder(tmp_path: Path) -> None:
