@@ -16,11 +16,12 @@ from langgraph_sdk.runtime import ServerRuntime
 from graph.build import build_graph, topology
 from graph.server import server_runtime
 from ledger import leases
+from nodes.options import RunOptions
 
 
 @asynccontextmanager
 async def graph(
-    config: RunnableConfig, runtime: ServerRuntime
+    config: RunnableConfig, runtime: ServerRuntime[RunOptions]
 ) -> AsyncGenerator[CompiledStateGraph[Any, Any, Any, Any]]:
     """Yield the graph for one call of the server; raises RunHeld while another worker has the run."""
     thread_id = config.get("configurable", {}).get("thread_id")
