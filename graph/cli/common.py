@@ -29,6 +29,9 @@ def settings() -> Settings:
     """Return the settings and let logging follow them; raises SettingsInvalid."""
     loaded = load_settings()
     logging.basicConfig(level=loaded.log_level, format="%(levelname)s %(name)s: %(message)s")
+    for handler in logging.getLogger().handlers:
+        # Some libraries set their own loggers' levels when they are imported.
+        handler.setLevel(loaded.log_level)
     logging.captureWarnings(capture=True)
     if loaded.log_level == "WARNING":
         for name in _CHATTY:

@@ -18,6 +18,9 @@ from nodes.tools.manifest import Manifest
 app = typer.Typer()
 PANEL = "Look at what is recorded"
 
+# `sha256:` and 48 bits: enough for `perdure artifact` to find it, and it fits into a line.
+DIGEST_CHARACTERS = 19
+
 
 @app.command(rich_help_panel=PANEL)
 def runs(*, as_json: AsJson = False) -> None:
@@ -94,8 +97,12 @@ def list_sources(run: RunName, *, as_json: AsJson = False) -> None:
     if as_json:
         put_json(found)
     else:
-        columns = ("source_id", "status", "title", "uri", "text_artifact")
-        put_table(columns, [[source[name] for name in columns] for source in found])
+        columns = ("source_id", "status", "title", "uri")
+        rows = [
+            [*(source[name] for name in columns), source["text_artifact"][:DIGEST_CHARACTERS]]
+            for source in found
+        ]
+        put_table((*columns, "text_artifact"), rows)
 
 
 @app.command("journal", rich_help_panel=PANEL)

@@ -1,6 +1,7 @@
 """The command `perdure`: puts the families of commands together and ends with their exit codes."""
 
 import signal
+from collections.abc import Sequence
 from importlib.metadata import version as version_of
 from types import FrameType
 from typing import Annotated
@@ -37,12 +38,12 @@ def perdure(
         raise typer.Exit
 
 
-def main() -> None:
-    """Run the command that the arguments name; raises SystemExit with its code."""
+def main(arguments: Sequence[str] | None = None) -> None:
+    """Run the command that the arguments (unset: the process's) name; raises SystemExit with its code."""
     prepare_streams()
     signal.signal(signal.SIGTERM, _as_interrupt)
     with translated():
-        app()
+        app(args=arguments)
 
 
 def _as_interrupt(_number: int, _frame: FrameType | None) -> None:

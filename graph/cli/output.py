@@ -9,7 +9,8 @@ import sys
 import unicodedata
 from collections.abc import Iterable, Sequence
 from contextlib import suppress
-from typing import Any
+from io import TextIOWrapper
+from typing import Any, cast
 
 from rich import box
 from rich.console import Console
@@ -45,7 +46,7 @@ def _is_harmless(character: str) -> bool:
 def prepare_streams() -> None:
     """Never fail for a character that the streams' encoding lacks."""
     for stream in (sys.stdout, sys.stderr):
-        if hasattr(stream, "reconfigure"):
+        if isinstance(stream, TextIOWrapper):
             stream.reconfigure(errors="backslashreplace")
 
 
@@ -83,6 +84,10 @@ def put_bytes(content: bytes) -> None:
 
 def put_table(columns: Sequence[str], rows: Iterable[Sequence[object]], *, ids: int = 1) -> None:
     """Write a table to standard output; the first `ids` columns are never broken, so that they can be copied."""
+    rows = list(rows)
+    if not rows:
+        put_text("none")
+        return
     table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
     for position, column in enumerate(columns):
         table.add_column(column, no_wrap=position < ids, overflow="fold")
@@ -99,11 +104,17 @@ def console_of(stream: Any) -> Console:
     )
 
 
-def _shown(cell: object) -> str:
+def _shown(cell: Any) -> str:
     match cell:
         case None:
             return "–"
+        case bool():
+            return "yes" if cell else "no"
         case list() | tuple():
-            return ", ".join(str(part) for part in cell) or "–"  # pyright: ignore[reportUnknownVariableType, reportUnknownArgumentType]
+            return ", ".join(map(str, cast("Sequence[object]", cell))) or "–"
+        case dict():
+            return ", ".join(
+                f"{value} {name}" for name, value in cast("dict[str, object]", cell).items()
+            )
         case _:
             return str(cell)
