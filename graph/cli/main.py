@@ -1,6 +1,7 @@
 """The command `perdure`: puts the families of commands together and ends with their exit codes."""
 
 import signal
+import sys
 from collections.abc import Sequence
 from importlib.metadata import version as version_of
 from types import FrameType
@@ -11,6 +12,7 @@ import typer
 from graph.cli import look, operate, review, run
 from graph.cli.exits import translated
 from graph.cli.output import prepare_streams, put_text
+from nodes.options import BadInput
 
 app = typer.Typer(
     help="Research a question over documents, with exact citations; killed at any moment, it goes on where it was.",
@@ -43,7 +45,19 @@ def main(arguments: Sequence[str] | None = None) -> None:
     prepare_streams()
     signal.signal(signal.SIGTERM, _as_interrupt)
     with translated():
-        app(args=arguments)
+        app(args=_checked(sys.argv[1:] if arguments is None else arguments))
+
+
+def _checked(arguments: Sequence[str]) -> Sequence[str]:
+    """Raise BadInput for bytes that are no UTF-8: Python passes them on as halves of surrogate pairs (PEP 383)."""
+    for argument in arguments:
+        for position, character in enumerate(argument):
+            if "\ud800" <= character <= "\udfff":
+                raise BadInput(
+                    f"{argument[:80]!r} has bytes that are no valid text at position {position}; type it anew, as UTF-8"
+                    " (a file or folder of that name has to be renamed)"
+                )
+    return arguments
 
 
 def _as_interrupt(_number: int, _frame: FrameType | None) -> None:

@@ -6,7 +6,6 @@ Telling never stops the work: it neither waits nor fails.
 import sys
 from collections.abc import Generator
 from contextlib import contextmanager
-from typing import Protocol
 from uuid import UUID
 
 from rich.console import Group
@@ -17,7 +16,6 @@ from rich.text import Text
 from typing_extensions import override
 
 from graph.cli.output import console_of, one_line, say
-from nodes.resources import Progress as Told
 
 # A log of a long ingest stays readable: a line for every tenth of it.
 INGEST_STEPS = 10
@@ -25,14 +23,11 @@ INGEST_STEPS = 10
 REFRESHES_PER_SECOND = 8
 
 
-class Watched(Told, Protocol):
-    """A progress that remembers which run it was told of; None before the run exists."""
-
-    begun: UUID | None
-
-
 class Lines:
-    """Tells in plain lines, without any control character."""
+    """Tells in plain lines, without any control character; a Progress of nodes/resources.py.
+
+    `begun` is the run that it was told of, None before there is one.
+    """
 
     def __init__(self) -> None:
         self.begun: UUID | None = None
@@ -102,7 +97,7 @@ class Display(Lines):
 
 
 @contextmanager
-def watch() -> Generator[Watched]:
+def watch() -> Generator[Lines]:
     """Yield what shows a run's progress while it is worked."""
     if not sys.stderr.isatty():
         yield Lines()

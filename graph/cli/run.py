@@ -16,7 +16,7 @@ from graph.cli.common import AsJson, RunName, settings
 from graph.cli.exits import Code, Interrupted, code_of
 from graph.cli.later import later
 from graph.cli.output import put_json, put_markdown, say
-from graph.cli.progress import Watched, watch
+from graph.cli.progress import Lines, watch
 from ledger.ids import new_run_id
 from ledger.reviews import Review
 from nodes.options import (
@@ -125,7 +125,7 @@ def _options(**given: Any) -> RunOptions:
 
 
 @contextmanager
-def _resumable(watched: Watched, name: str | None) -> Generator[None]:
+def _resumable(watched: Lines, name: str | None) -> Generator[None]:
     """Say which run goes on after Ctrl-C: the one that was begun, else the one that was named."""
     try:
         yield

@@ -74,7 +74,7 @@ def test_a_run_goes_through_all_its_reviews(paused: Paused) -> None:
         assert f"`perdure resume {run_id}` goes on" in decided.messages
         ended = perdure("resume", run_id)
         assert ended.code == (0 if kind == "report" else 3), ended.messages
-    assert "northern lock" in ended.text
+    assert "northern lock" in perdure("show", run_id).text
     assert perdure("verify", run_id).code == 0
 
 
@@ -134,7 +134,7 @@ def test_an_edit_that_cannot_be_used_is_refused_and_the_review_stays_open(
         (("--approve", "--as", " "), "add --as NAME"),
         (("--approve", "--reject", "--as", "maria"), "one decision, not --approve and --reject"),
         (("--as", "maria"), "belong to a decision"),
-        (("--approve", "--as", "\udcff"), "is no valid text"),
+        (("--approve", "--as", "\udcff"), "no valid text at position 0"),
         (("--edit", "/does/not/exist", "--as", "maria"), "No such file"),
         (("--respond", " ", "--as", "maria"), "an answer needs words"),
     ],

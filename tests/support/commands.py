@@ -64,8 +64,7 @@ def _code_of(arguments: tuple[str, ...]) -> int:
     try:
         main(arguments)
     except SystemExit as ended:
-        assert ended.code is None or isinstance(ended.code, int)
-        return ended.code or 0
+        return int(ended.code or 0)
     return 0
 
 

@@ -5,6 +5,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
+from typing_extensions import override
+
 
 class SlowSearch:
     """`asked` is set by the first request; requests wait for `released` and then find nothing."""
@@ -33,6 +35,7 @@ def slow_search() -> Iterator[SlowSearch]:
             except OSError:
                 pass  # whoever asked was interrupted
 
+        @override
         def log_message(self, *_: object) -> None:
             pass
 
