@@ -14,6 +14,7 @@ from pydoc_data.topics import topics
 from urllib.parse import quote
 
 from nodes.material import Skipped
+from nodes.options import BadInput
 from nodes.tools.documents import DOCUMENT_BYTES_MAX, MEDIA_TYPES, RST, Unreadable, media_type_of
 
 # The language reference that every Python has inside.
@@ -23,7 +24,7 @@ PYDOC_TOPICS = "pydoc:topics"
 COPIES = {"_sources": "it holds the sources of the pages beside it; name it itself to read them"}
 
 
-class CorpusMissing(Exception):
+class CorpusMissing(BadInput):
     """A path of the corpus does not exist."""
 
     def __init__(self, path: str) -> None:
@@ -33,7 +34,7 @@ class CorpusMissing(Exception):
         self.path = path
 
 
-class CorpusEmpty(Exception):
+class CorpusEmpty(BadInput):
     """Nothing in the corpus can be read; `skipped` says why."""
 
     def __init__(self, skipped: Sequence[Skipped]) -> None:
