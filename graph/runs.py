@@ -4,6 +4,7 @@ LangGraph says what runs next; whether a run is finished is said by its row, bec
 middle of a run at some crash points. So the driver goes on until the row says completed or an open review stops it.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeAlias
@@ -16,6 +17,7 @@ from langgraph.types import Command, Interrupt
 from graph.errors import RunStuck, UnknownWorkflow
 from graph.runtime import Runtime, researcher
 from ledger import audit, leases, reviews, runs, tasks
+from ledger.db import wrap_errors
 from ledger.errors import OperationFailed, RunCancelled
 from ledger.ids import new_run_id
 from ledger.reviews import Decision, Review
@@ -23,7 +25,7 @@ from ledger.runs import Run
 from nodes.options import BadInput, RunOptions, checked_question
 from nodes.publish import report_path
 from nodes.review import checked_edit
-from nodes.tools.corpus_files import find
+from nodes.tools.corpus_files import PYDOC_TOPICS, find
 
 Graph: TypeAlias = CompiledStateGraph[Any, Any, Any, Any]
 
@@ -49,8 +51,7 @@ async def start_run(
     """
     asked = checked_question(question)
     researcher(options.model)
-    if options.corpus:
-        find(options.corpus)  # a path that does not exist is refused before there is a run
+    options = options.model_copy(update={"corpus": located(options.corpus)})
     name = run_id or new_run_id()
     async with leases.hold(runtime.ledger, name):
         workflow = runtime.resources.workflow
@@ -58,6 +59,14 @@ async def start_run(
             body = options.model_dump(mode="json")
             run = await runs.create(tx, name, asked, body, workflow.version, workflow.fingerprint)
         return await _work(runtime, run)
+
+
+def located(corpus: Sequence[str]) -> tuple[str, ...]:
+    """Return the paths so that they hold in any folder; raises CorpusMissing before there is a run."""
+    paths = tuple(path if path == PYDOC_TOPICS else str(Path(path).absolute()) for path in corpus)
+    if paths:
+        find(paths)
+    return paths
 
 
 async def resume_run(runtime: Runtime, run_id: UUID) -> Outcome:
@@ -111,7 +120,8 @@ async def _work(runtime: Runtime, run: Run) -> Outcome:
         await runs.set_status(tx, run.run_id, "running")
     runtime.resources.progress.phase(run.run_id, "begin", "")
     try:
-        await _drive(runtime, graph, run, options)
+        with wrap_errors():
+            await _drive(runtime, graph, run, options)
     except RunCancelled:
         pass
     except (BadInput, OperationFailed, RunStuck) as error:

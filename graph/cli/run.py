@@ -4,7 +4,6 @@ import asyncio
 import sys
 from collections.abc import Generator
 from contextlib import contextmanager
-from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 from uuid import UUID
 
@@ -80,7 +79,7 @@ def run(
     asked = checked_question(_read_question() if question == "-" else question)
     loaded = settings()
     options = _options(
-        corpus=[_absolute(path) for path in corpus or ()],
+        corpus=corpus or (),
         model=model or loaded.model,
         review=review,
         branches=branches,
@@ -106,11 +105,6 @@ def resume(run: RunName, *, as_json: AsJson = False) -> None:
 def _read_question() -> str:
     # Bytes that are no UTF-8 become what the check of the question names with its place.
     return sys.stdin.buffer.read(_STDIN_BYTES_MAX).decode("utf-8", "surrogateescape")
-
-
-def _absolute(path: str) -> str:
-    # A run may be resumed from another folder; pydoc:topics is no path.
-    return path if ":" in path and not Path(path).exists() else str(Path(path).absolute())
 
 
 def _options(**given: Any) -> RunOptions:

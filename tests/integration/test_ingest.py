@@ -9,9 +9,9 @@ import psutil
 import pytest
 from typing_extensions import override
 
+from ledger.documents import Extraction, NewExtraction
 from nodes.material import Skipped
 from nodes.tools.corpus_files import PYDOC_TOPICS, CorpusEmpty, CorpusMissing, uri_of
-from nodes.tools.document_store import Extraction, NewExtraction
 from nodes.tools.documents import artifact_of
 from nodes.tools.ingest import ingest
 from nodes.tools.manifest import Manifest

@@ -209,7 +209,8 @@ async def test_a_task_is_ready_when_what_it_depends_on_has_ended(database_url: s
         for name in ("a", "b", "c"):
             async with ledger.transaction() as tx:
                 ended.append([task.task_id for task in await tasks.ready(tx, run_id, 9)])
-                task = await tasks.begin(tx, run_id, name)
+                await tasks.begin(tx, run_id, name)
+                task = await tasks.get(tx, run_id, name)
                 await tasks.end(tx, run_id, task, "complete", reason=None, gaps=(), failures=())
         assert ended == [["a", "b"], ["b"], ["c"]]
 
@@ -218,9 +219,11 @@ async def test_an_ended_task_is_not_begun_again(database_url: str) -> None:
     async with open_ledger(database_url) as ledger:
         run_id = await new_run(ledger)
         async with ledger.transaction() as tx:
-            task = await tasks.begin(tx, run_id, "t1")
+            await tasks.begin(tx, run_id, "t1")
+            task = await tasks.get(tx, run_id, "t1")
             await tasks.end(tx, run_id, task, "complete", reason=None, gaps=(), failures=())
-            again = await tasks.begin(tx, run_id, "t1")
+            await tasks.begin(tx, run_id, "t1")
+            again = await tasks.get(tx, run_id, "t1")
         assert (again.status, again.attempts) == ("complete", 1)
 
 
