@@ -1,6 +1,7 @@
 """Commands that work a run: run and resume. They tell its id as soon as it exists, and how to go on when they stop."""
 
 import asyncio
+import signal
 import sys
 from collections.abc import Generator
 from contextlib import contextmanager
@@ -124,6 +125,8 @@ def _resumable(watched: Lines, name: str | None) -> Generator[None]:
     try:
         yield
     except KeyboardInterrupt:
+        # What is open was closed; a key that is held down must not end the process before it has said how to go on.
+        signal.signal(signal.SIGINT, signal.SIG_IGN)
         raise Interrupted(str(watched.begun) if watched.begun else name) from None
 
 

@@ -1,10 +1,11 @@
 """Commands that look: every field of the contract, exact bytes, and clear refusals. One finished run serves them all."""
 
+import os
 import subprocess
 from collections.abc import Iterator
 from hashlib import sha256
-from pathlib import Path
 from typing import Any
+from urllib.parse import urlsplit
 
 import psycopg
 import pytest
@@ -187,14 +188,16 @@ class TestDamage:
     """What `verify` says of a run that somebody changed behind the ledger's back."""
 
     @pytest.fixture
-    def run(self, database_url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
-        page = tmp_path / "page.html"
-        page.write_bytes(PAGE)
-        monkeypatch.setenv("PERDURE_DATABASE_URL", database_url)
-        monkeypatch.setenv("PERDURE_HOME", str(tmp_path / "home"))
-        ended = perdure("run", "Which lock does the ferry take?", "--corpus", str(page), "--json")
-        name: str = ended.json["run_id"]
-        return name
+    def damaged_url(self, server_url: str, finished: str) -> Iterator[str]:
+        """A copy of the database with the finished run."""
+        assert finished
+        name = urlsplit(os.environ["PERDURE_DATABASE_URL"]).path.removeprefix("/")
+        with (
+            temporary_database(server_url, template=name) as url,
+            pytest.MonkeyPatch.context() as patch,
+        ):
+            patch.setenv("PERDURE_DATABASE_URL", url)
+            yield url
 
     @pytest.mark.parametrize(
         ("damage", "failed"),
@@ -229,11 +232,11 @@ class TestDamage:
         ids=["bytes", "text", "position", "citation", "evidence", "journal", "checkpoint", "audit"],
     )
     def test_damage_is_found_where_it_is(
-        self, run: str, database_url: str, damage: str, failed: set[str]
+        self, finished: str, damaged_url: str, damage: str, failed: set[str]
     ) -> None:
-        with psycopg.connect(database_url) as connection:
+        with psycopg.connect(damaged_url) as connection:
             connection.execute(damage.encode())
-        ended = perdure("verify", run, "--json")
+        ended = perdure("verify", finished, "--json")
         assert ended.code == 1
         assert not ended.json["ok"]
         assert {check["name"] for check in ended.json["checks"] if not check["ok"]} == failed

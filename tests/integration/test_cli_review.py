@@ -1,33 +1,63 @@
 """Reviews on the command line: shown in full, decided once, refused clearly."""
 
 import json
-from collections.abc import Callable
+from collections.abc import Iterator
 from pathlib import Path
+from urllib.parse import urlsplit
 
 import psycopg
 import pytest
 
 from tests.support.commands import Ended, perdure
+from tests.support.postgres import temporary_database
 
 QUESTION = "Which lock does the ferry take, and when do barges wait?"
 DOCUMENT = (
     "The ferry takes the northern lock at noon.\n\nBarges wait below the weir when it rains.\n"
 )
-Paused = Callable[..., Ended]
+
+
+@pytest.fixture(scope="module")
+def page(tmp_path_factory: pytest.TempPathFactory) -> str:
+    page = tmp_path_factory.mktemp("corpus") / "page.md"
+    page.write_text(DOCUMENT)
+    return str(page)
+
+
+@pytest.fixture(scope="module")
+def waiting(
+    server_url: str, template: str, tmp_path_factory: pytest.TempPathFactory, page: str
+) -> Iterator[tuple[str, Ended]]:
+    """The name of a database in which a run waits for the review of its plan, and how its command ended."""
+    with (
+        temporary_database(server_url, template=template) as url,
+        pytest.MonkeyPatch.context() as patch,
+    ):
+        patch.setenv("PERDURE_DATABASE_URL", url)
+        patch.setenv("PERDURE_HOME", str(tmp_path_factory.mktemp("home")))
+        ended = perdure(
+            "run", QUESTION, "--corpus", page, "--review", "plan,sources,report", "--json"
+        )
+        yield urlsplit(url).path.removeprefix("/"), ended
 
 
 @pytest.fixture
-def paused(database_url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Paused:
-    """Start a run that stops for reviews and return how the command ended."""
-    monkeypatch.setenv("PERDURE_DATABASE_URL", database_url)
-    monkeypatch.setenv("PERDURE_HOME", str(tmp_path / "home"))
-    page = tmp_path / "page.md"
-    page.write_text(DOCUMENT)
+def database(
+    server_url: str, waiting: tuple[str, Ended], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> Iterator[str]:
+    """A copy of that database for one test."""
+    with temporary_database(server_url, template=waiting[0]) as url:
+        monkeypatch.setenv("PERDURE_DATABASE_URL", url)
+        monkeypatch.setenv("PERDURE_HOME", str(tmp_path / "home"))
+        yield url
 
-    def run(kinds: str = "plan", *options: str) -> Ended:
-        return perdure("run", QUESTION, "--corpus", str(page), "--review", kinds, *options)
 
-    return run
+@pytest.fixture
+def run_id(database: str, waiting: tuple[str, Ended]) -> str:
+    """The run that waits in it."""
+    assert database
+    name: str = waiting[1].json["run_id"]
+    return name
 
 
 def open_review(run_id: str) -> str:
@@ -36,33 +66,34 @@ def open_review(run_id: str) -> str:
     return str(name)
 
 
-def test_a_paused_run_says_what_to_decide_and_how(paused: Paused) -> None:
-    ended = paused("plan")
+def test_a_paused_run_says_what_to_decide_and_how(waiting: tuple[str, Ended], run_id: str) -> None:
+    """As one JSON value, and in words on standard error."""
+    ended = waiting[1]
     (review,) = perdure("reviews", "--json").json
-    assert (ended.code, ended.output) == (3, b"")
-    assert f"perdure review {review['review_id']} --approve --as YOU" in ended.messages
-    assert f"perdure resume {review['run_id']}" in ended.messages
+    assert ended.code == 3
+    assert ended.json == {
+        "run_id": run_id,
+        "status": "paused",
+        "phase": "plan",
+        "report_path": None,
+        "reviews": [review],
+    }
     assert set(review) == {
         *("review_id", "run_id", "kind", "status", "shown_digest", "asked_at"),
         *("decided_by", "decision", "shown"),
     }
+    assert f"perdure review {review['review_id']} --approve --as YOU" in ended.messages
+    assert f"perdure resume {run_id}" in ended.messages
     assert review["review_id"] in perdure("reviews").text
 
 
-def test_json_of_a_paused_run_has_its_reviews(paused: Paused) -> None:
-    ended = paused("plan", "--json")
-    assert ended.code == 3
-    assert ended.json["status"] == "paused"
-    assert ended.json["report_path"] is None
-    (review,) = ended.json["reviews"]
-    assert review["status"] == "open"
-    # Nothing was decided, so resuming changes nothing.
-    again = perdure("resume", ended.json["run_id"], "--json")
-    assert (again.code, again.json) == (3, ended.json)
+def test_resuming_an_undecided_run_changes_nothing(waiting: tuple[str, Ended], run_id: str) -> None:
+    again = perdure("resume", run_id)
+    assert (again.code, again.output) == (3, b"")
+    assert perdure("resume", run_id, "--json").json == waiting[1].json
 
 
-def test_a_run_goes_through_all_its_reviews(paused: Paused) -> None:
-    run_id = paused("plan,sources,report", "--json").json["run_id"]
+def test_a_run_goes_through_all_its_reviews(run_id: str) -> None:
     for kind in ("plan", "sources", "report"):
         name = open_review(run_id)
         shown = perdure("review", name)
@@ -78,30 +109,25 @@ def test_a_run_goes_through_all_its_reviews(paused: Paused) -> None:
     assert perdure("verify", run_id).code == 0
 
 
-def test_a_rejected_run_is_cancelled(paused: Paused) -> None:
-    run_id = paused("plan", "--json").json["run_id"]
+def test_a_rejected_run_is_cancelled(run_id: str) -> None:
     assert perdure("review", open_review(run_id), "--reject", "--as", "maria").code == 0
     ended = perdure("resume", run_id, "--json")
     assert (ended.code, ended.json["status"]) == (1, "cancelled")
 
 
-def test_a_plan_is_edited_from_a_file_and_from_standard_input(
-    paused: Paused, tmp_path: Path
-) -> None:
-    plan = {
-        "tasks": [{"id": "t1", "question": "Which lock does the ferry take?", "depends_on": []}]
-    }
+@pytest.mark.parametrize("from_file", [True, False], ids=["file", "standard input"])
+def test_an_edited_plan_is_worked_as_edited(run_id: str, tmp_path: Path, from_file: bool) -> None:
+    task = {"id": "t1", "question": "Which lock does the ferry take?", "depends_on": []}
     file = tmp_path / "plan.json"
-    file.write_text(json.dumps(plan))
-    for argument, stdin in ((str(file), b""), ("-", file.read_bytes())):
-        run_id = paused("plan", "--json").json["run_id"]
-        name = open_review(run_id)
-        decided = perdure("review", name, "--edit", argument, "--as", "maria", stdin=stdin)
-        assert decided.code == 0, decided.messages
-        assert perdure("resume", run_id).code == 0
-        shown = perdure("show", run_id, "--json").json
-        worked = [task["question"] for task in shown["tasks"] if task["status"] != "superseded"]
-        assert worked == ["Which lock does the ferry take?"]
+    file.write_text(json.dumps({"tasks": [task]}))
+    given, stdin = (str(file), b"") if from_file else ("-", file.read_bytes())
+    name = open_review(run_id)
+    decided = perdure("review", name, "--edit", given, "--as", "maria", stdin=stdin)
+    assert decided.code == 0, decided.messages
+    assert perdure("resume", run_id).code == 3
+    shown = perdure("show", run_id, "--json").json
+    worked = [each["question"] for each in shown["tasks"] if each["status"] == "complete"]
+    assert worked == [task["question"]]
 
 
 @pytest.mark.parametrize(
@@ -117,9 +143,8 @@ def test_a_plan_is_edited_from_a_file_and_from_standard_input(
     ids=["no JSON", "no UTF-8", "too deep", "no plan", "lone surrogate", "too long"],
 )
 def test_an_edit_that_cannot_be_used_is_refused_and_the_review_stays_open(
-    paused: Paused, content: bytes, told: str
+    run_id: str, content: bytes, told: str
 ) -> None:
-    run_id = paused("plan", "--json").json["run_id"]
     name = open_review(run_id)
     ended = perdure("review", name, "--edit", "-", "--as", "maria", "--json", stdin=content)
     assert (ended.code, ended.output) == (2, b"")
@@ -141,16 +166,15 @@ def test_an_edit_that_cannot_be_used_is_refused_and_the_review_stays_open(
     ids=["no one", "blank", "two decisions", "none", "no text", "no file", "no words"],
 )
 def test_options_that_are_no_decision_are_refused(
-    paused: Paused, options: tuple[str, ...], told: str
+    run_id: str, options: tuple[str, ...], told: str
 ) -> None:
-    name = open_review(paused("plan", "--json").json["run_id"])
+    name = open_review(run_id)
     ended = perdure("review", name, *options)
     assert ended.code == 2
     assert told in ended.messages
 
 
-def test_a_decided_review_is_refused_with_what_was_decided(paused: Paused) -> None:
-    run_id = paused("plan", "--json").json["run_id"]
+def test_a_decided_review_is_refused_with_what_was_decided(run_id: str) -> None:
     name = open_review(run_id)
     assert perdure("review", name, "--approve", "--as", "maria").code == 0
     ended = perdure("review", name, "--reject", "--as", "paul", "--json")
@@ -159,10 +183,9 @@ def test_a_decided_review_is_refused_with_what_was_decided(paused: Paused) -> No
     assert f"`perdure resume {run_id}`" in ended.messages
 
 
-def test_a_stale_review_is_refused(paused: Paused, database_url: str) -> None:
-    run_id = paused("plan", "--json").json["run_id"]
+def test_a_stale_review_is_refused(run_id: str, database: str) -> None:
     name = open_review(run_id)
-    with psycopg.connect(database_url) as connection:
+    with psycopg.connect(database) as connection:
         connection.execute("UPDATE ledger.reviews SET status = 'stale'")
     ended = perdure("review", name, "--approve", "--as", "maria")
     assert ended.code == 2

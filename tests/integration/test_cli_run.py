@@ -9,6 +9,7 @@ from pathlib import Path
 from uuid import UUID, uuid4
 
 import pytest
+from pypdf import PdfWriter
 
 from tests.support.commands import PERDURE, Ended, end, perdure, start
 from tests.support.slow_search import SlowSearch, slow_search
@@ -188,14 +189,19 @@ def test_a_finished_run_is_only_shown_by_resume(corpus: str) -> None:
     assert perdure("journal", run_of(first), "--json").json == calls
 
 
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM], ids=["Ctrl-C", "SIGTERM"])
+@pytest.mark.parametrize(
+    "numbers",
+    [(signal.SIGINT,), (signal.SIGINT, signal.SIGINT), (signal.SIGTERM,)],
+    ids=["Ctrl-C", "Ctrl-C twice", "SIGTERM"],
+)
 def test_an_interrupted_run_says_how_to_go_on_and_goes_on(
-    corpus: str, service: SlowSearch, number: signal.Signals
+    corpus: str, service: SlowSearch, numbers: tuple[signal.Signals, ...]
 ) -> None:
     """Ctrl-C while a search is out: exit 130, nothing lost, and resuming finishes the run."""
     process = start("run", QUESTION, "--corpus", corpus)
     assert service.asked.wait(60)
-    process.send_signal(number)
+    for number in numbers:
+        process.send_signal(number)
     ended = end(process)
     assert (ended.code, ended.output) == (130, b"")
     assert ended.messages.splitlines()[-1] == (
@@ -290,6 +296,10 @@ def test_unreadable_documents_are_listed_with_their_reasons(tmp_path: Path) -> N
     folder.mkdir()
     (folder / "ferries.md").write_text(DOCUMENT)
     (folder / "broken.pdf").write_bytes(b"%PDF-1.7\nnothing of a PDF follows")
+    locked = PdfWriter()
+    locked.add_blank_page(100, 100)
+    locked.encrypt("secret")
+    locked.write(folder / "locked.pdf")
     (folder / "gone.txt").symlink_to(folder / "nowhere")
     (folder / "picture.png").write_bytes(b"\x89PNG")
     (folder / "loop").symlink_to(folder)
@@ -298,6 +308,6 @@ def test_unreadable_documents_are_listed_with_their_reasons(tmp_path: Path) -> N
     skipped = perdure("show", ended.json["run_id"], "--json").json["skipped"]
     told = json.dumps(skipped)
     assert all(each["reason"] for each in skipped)
-    for name in ("broken.pdf", "gone.txt", ".png", "loop"):
+    for name in ("broken.pdf", "locked.pdf", "gone.txt", ".png", "loop"):
         assert name in told
     assert "broken.pdf" in perdure("show", ended.json["run_id"]).text
