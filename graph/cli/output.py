@@ -5,6 +5,7 @@ replaced, so that none can move the cursor, change a title or reorder a line; an
 """
 
 import json
+import re
 import sys
 import unicodedata
 from collections.abc import Iterable, Sequence
@@ -23,6 +24,8 @@ PIPE_WIDTH_CHARACTERS = 160
 
 # What reorders a line: a right-to-left text needs none of these, a forged one does (Unicode TR 36).
 _REORDERING = frozenset("\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069")
+# An autolink of CommonMark: a scheme and an address in angle brackets.
+_ADDRESS = re.compile(r"<([A-Za-z][A-Za-z0-9+.-]{1,31}:[^<>\s]*)>")
 _REPLACEMENT = "\N{REPLACEMENT CHARACTER}"
 
 
@@ -69,8 +72,9 @@ def put_text(text: str) -> None:
 def put_markdown(markdown: str) -> None:
     """Write Markdown to standard output: laid out on a terminal, as it is where it is piped."""
     if sys.stdout.isatty():
-        # No hyperlinks: they hide an address from outside behind a text from outside.
-        console_of(sys.stdout).print(Markdown(clean(markdown), hyperlinks=False))
+        # Addresses are shown as text: a hyperlink would hide one from outside behind a text from outside.
+        shown = _ADDRESS.sub(r"`\1`", clean(markdown))
+        console_of(sys.stdout).print(Markdown(shown, hyperlinks=False))
     else:
         put_text(markdown)
 
