@@ -2,16 +2,38 @@
 
 import asyncio
 import os
+import shutil
+import tempfile
 from collections.abc import AsyncIterator, Iterator
-from importlib import import_module
-from importlib.util import find_spec
 from pathlib import Path
 from urllib.parse import urlsplit
 
 import pytest
 
 from graph.cluster import Cluster
+from graph.migrate import migrate
 from tests.support.postgres import SERVER_URL, make_cluster, temporary_database
+
+OWN_FOLDER = pytest.StashKey[str]()
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_configure(config: pytest.Config) -> None:
+    """Keep temporary files out of pytest's shared folder.
+
+    Each session of pytest closes that folder to all other accounts, which kills root's PostgreSQL of every session at
+    work: it runs as another account.
+    """
+    if config.option.basetemp is None:
+        config.option.basetemp = tempfile.mkdtemp(prefix="perdure-tests-")
+        config.stash[OWN_FOLDER] = config.option.basetemp
+
+
+def pytest_sessionfinish(session: pytest.Session, exitstatus: int) -> None:
+    """Remove the temporary files of a session that passed."""
+    folder = session.config.stash.get(OWN_FOLDER, None)
+    if folder and exitstatus == pytest.ExitCode.OK:
+        shutil.rmtree(folder, ignore_errors=True)
 
 
 @pytest.fixture(scope="session", autouse=True)
@@ -44,8 +66,7 @@ def server_url(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
 def template(server_url: str) -> Iterator[str]:
     """The name of a migrated database that tests get copies of."""
     with temporary_database(server_url) as url:
-        if find_spec("graph.migrate"):
-            asyncio.run(import_module("graph.migrate").migrate(url))
+        asyncio.run(migrate(url))
         yield urlsplit(url).path.removeprefix("/")
 
 
