@@ -17,7 +17,8 @@ _ROW = re.compile(r"\s*\|")
 _ROW_RULE = re.compile(r"[\s|:\-+]*$")
 _FENCE = re.compile(r"\s*(?:```|~~~)")
 # What names the thing that the next lines describe: code alone on a line, or a line that ends in Sphinx' pilcrow.
-_TERM = re.compile(r"\s*(?:[-*]\s+)?(?:`[^`]+`\s*(?:\(.*)?|\S.{0,200}¶)\s*$")
+_TERM = re.compile(r"(?:[-*]\s+)?(?:`[^`]+`(?:\s*\(.*)?|.*¶)")
+_TERM_LENGTH_MAX = 200
 _DECORATION = re.compile(r"[`*¶#]|\\(?=[_*])")
 # Deeper than any real heading, so that a heading of any level ends the term before it.
 TERM_LEVEL = 9
@@ -101,7 +102,7 @@ class _Reader:
             yield from self.close()
             if not _ROW_RULE.match(line.text):
                 yield _trimmed(Kind.ROW, [line])
-        elif _TERM.match(line.text) and (not self.open or "¶" in line.text):
+        elif _is_term(line.text) and (not self.open or "¶" in line.text):
             yield from self.close()
             yield _heading(line, TERM_LEVEL)
         else:
@@ -123,6 +124,11 @@ def blocks(text: str) -> Iterator[Block]:
 def heading_text(text: str, block: Block) -> str:
     """Return the words of a heading, without markup."""
     return " ".join(_DECORATION.sub("", text[block.start : block.end]).strip(" (-").split())
+
+
+def _is_term(line: str) -> bool:
+    bare = line.strip()
+    return len(bare) <= _TERM_LENGTH_MAX and _TERM.fullmatch(bare) is not None
 
 
 def _heading(line: _Line, level: int) -> Block:
