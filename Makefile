@@ -1,0 +1,68 @@
+# Everything that a person or CI does with this folder. `make help` lists it.
+# Needs make and Python 3.11 or later; the rest is installed into .venv, each part when something first needs it.
+
+QUESTION ?= What does the assert statement do, how do context managers work, and when is a finally clause executed?
+CORPUS ?= pydoc:topics
+TESTS ?=
+POSTGRES15 ?= /usr/lib/postgresql/15/bin
+
+PERDURE := .venv/bin/perdure
+RUN := .venv/bin/python -Im
+# pyright would say that a newer one exists, and may be told where node is by the wheel that we install.
+export PYRIGHT_PYTHON_IGNORE_WARNINGS := 1
+
+.DEFAULT_GOAL := help
+.DELETE_ON_ERROR:
+.PHONY: help run test lint dev bench test-postgres15 clean
+export QUESTION CORPUS
+
+# An environment that was moved, cut short or lost its Python has to be made again.
+$(shell test "$$(cat .venv/made-in 2>/dev/null)" = "$(CURDIR)" && test ! -e .venv/unfinished && .venv/bin/python -c "" 2>/dev/null \
+	|| rm -f .venv/has-run .venv/has-tests .venv/has-lint)
+
+help: ## List these targets
+	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "  %-18s %s\n", $$1, $$2 }' Makefile
+
+run: .venv/has-run ## Answer QUESTION from CORPUS and say where the report is (make run QUESTION="…" CORPUS=path)
+	@$(PERDURE) run "$$QUESTION" --corpus "$$CORPUS" --review none
+
+test: .venv/has-tests ## Run the tests (TESTS="tests/unit -k name" for some)
+	@$(RUN) pytest $(TESTS)
+
+lint: .venv/has-lint ## Check format, style, import contracts and types
+	@.venv/bin/ruff format --check .
+	@.venv/bin/ruff check .
+	@.venv/bin/lint-imports
+	@.venv/bin/mypy
+	@.venv/bin/pyright
+
+dev: .venv/has-tests ## Start LangGraph's dev server with our checkpointer, for Studio and langgraph_sdk
+	@LANGGRAPH_STRICT_MSGPACK=true LANGGRAPH_NO_VERSION_CHECK=true LANGGRAPH_CLI_NO_ANALYTICS=1 \
+		.venv/bin/langgraph dev --no-browser
+
+bench: .venv/has-tests ## Measure speed and memory, as ratios (a few minutes)
+	@set -e; for file in tests/benchmarks/[!_]*.py; do \
+		echo "perdure: $$file" >&2; $(RUN) tests.benchmarks.$$(basename $$file .py); done
+
+test-postgres15: .venv/has-tests ## Run the tests on a system PostgreSQL 15
+	@test -x $(POSTGRES15)/initdb || { echo "perdure: no PostgreSQL 15 in $(POSTGRES15). On Debian 12: apt install postgresql-15" \
+		"(the server it starts is not used), or make $@ POSTGRES15=/its/bin" >&2; exit 1; }
+	@PERDURE_TEST_POSTGRES_PROGRAMS=$(POSTGRES15) $(RUN) pytest $(TESTS)
+
+clean: ## Stop an embedded database that nobody uses, and remove .venv and all caches (reports and the database stay)
+	@test ! -e .venv/has-run || .venv/bin/python -c 'import asyncio; from graph.embedded import stop_embedded; \
+		from graph.settings import load_settings; asyncio.run(stop_embedded(load_settings().home))'
+	@rm -rf .venv .mypy_cache .pytest_cache .ruff_cache .import_linter_cache .hypothesis .langgraph_api dist
+	@find . -name __pycache__ -type d -prune -exec rm -rf {} +
+
+.venv/has-run: pyproject.toml constraints.txt .ci/environment
+	@.ci/environment
+	@touch $@
+
+.venv/has-tests: pyproject.toml constraints.txt .ci/environment
+	@.ci/environment server tests
+	@touch $@ .venv/has-run
+
+.venv/has-lint: pyproject.toml constraints.txt .ci/environment
+	@.ci/environment server tests lint
+	@touch $@ .venv/has-tests .venv/has-run

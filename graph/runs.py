@@ -1,0 +1,203 @@
+"""What every surface calls: start a run, go on with one, decide a review, cancel.
+
+LangGraph says what runs next; whether a run is finished is said by its row, because LangGraph's `next` is empty in the
+middle of a run at some crash points. So the driver goes on until the row says completed or an open review stops it.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, TypeAlias
+from uuid import UUID
+
+from langchain_core.runnables import RunnableConfig
+from langgraph.graph.state import CompiledStateGraph
+from langgraph.types import Command, Interrupt
+
+from graph.runtime import Runtime, researcher
+from ledger import audit, leases, reviews, runs, tasks
+from ledger.db import wrap_errors
+from ledger.errors import LedgerError, NotFound, OperationFailed, RunCancelled
+from ledger.ids import new_run_id
+from ledger.reviews import Decision, Review
+from ledger.runs import Run
+from nodes.options import BadInput, RunOptions, checked_question
+from nodes.publish import report_path
+from nodes.review import checked_edit
+from nodes.tools.corpus_files import PYDOC_TOPICS, find
+
+Graph: TypeAlias = CompiledStateGraph[Any, Any, Any, Any]
+
+# Supersteps of the longest run that a plan allows, many times over: an endless loop ends.
+RECURSION_MAX = 2_000
+
+
+class RunStuck(LedgerError):
+    """Going on changed nothing: the graph has no next step and the run is not finished."""
+
+
+class UnknownWorkflow(LedgerError):
+    """The run was begun by another version of the workflow."""
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """Where a run stands after it was worked; `report_path` is set when its report is written."""
+
+    run: Run
+    report_path: Path | None
+    reviews: tuple[Review, ...]
+
+
+async def start_run(
+    runtime: Runtime, question: str, options: RunOptions, run_id: UUID | None = None
+) -> Outcome:
+    """Record a new run and work it until it is finished or waits for a person.
+
+    Raises BadInput, RunExists, RunHeld and whatever stops the work; the run can then be resumed.
+    """
+    asked = checked_question(question)
+    researcher(options.model)
+    options = options.model_copy(update={"corpus": located(options.corpus)})
+    name = run_id or new_run_id()
+    async with leases.hold(runtime.ledger, name):
+        workflow = runtime.resources.workflow
+        async with runtime.ledger.transaction(name) as tx:
+            body = options.model_dump(mode="json")
+            run = await runs.create(tx, name, asked, body, workflow.version, workflow.fingerprint)
+        return await _work(runtime, run)
+
+
+def located(corpus: Sequence[str]) -> tuple[str, ...]:
+    """Return the paths so that they hold in any folder; raises CorpusMissing before there is a run."""
+    paths = tuple(path if path == PYDOC_TOPICS else str(Path(path).absolute()) for path in corpus)
+    if paths:
+        find(paths)
+    return paths
+
+
+async def resume_run(runtime: Runtime, run_id: UUID) -> Outcome:
+    """Go on with a run; a finished one is returned as it is. Raises NotFound, RunHeld, UnknownWorkflow."""
+    async with runtime.ledger.transaction() as tx:
+        run = await runs.get(tx, run_id)
+    if run.status in runs.FINISHED:
+        return await outcome(runtime, run_id)
+    if run.fingerprint != runtime.resources.workflow.fingerprint:
+        raise UnknownWorkflow(
+            f"run {run_id} was begun by workflow version {run.workflow_version} with another topology; resuming it here"
+            " could skip steps. Install the version of perdure that began it"
+        )
+    async with leases.hold(runtime.ledger, run_id):
+        async with runtime.ledger.transaction(run_id) as tx:
+            await audit.append(tx, run_id, "run_resumed", {"fence": tx.fence})
+        return await _work(runtime, run)
+
+
+async def outcome(runtime: Runtime, run_id: UUID) -> Outcome:
+    """Return where a run stands."""
+    async with runtime.ledger.transaction() as tx:
+        run = await runs.get(tx, run_id)
+        asked = tuple(
+            review for review in await reviews.newest_first(tx, run_id) if review.status == "open"
+        )
+    written = report_path(runtime.resources.reports, run_id) if run.status == "completed" else None
+    return Outcome(run, written, asked)
+
+
+async def decide(runtime: Runtime, review_id: str, decision: Decision) -> Review:
+    """Record what a person decided; raises NotFound, ReviewClosed, BadInput. The run goes on when it is resumed."""
+    async with runtime.ledger.transaction(actor=decision.decided_by) as tx:
+        review = await reviews.find(tx, review_id)
+        checked_edit(review.kind, decision, await tasks.everything(tx, review.run_id))
+        await reviews.decide(tx, review, decision)
+        return await reviews.get(tx, review.run_id, review.review_id)
+
+
+async def cancel_run(runtime: Runtime, run_id: UUID) -> Run:
+    """Stop a run for good; its worker's next write is refused. Raises IllegalTransition if it is finished."""
+    async with runtime.ledger.transaction() as tx:
+        await runs.cancel(tx, run_id)
+        return await runs.get(tx, run_id)
+
+
+async def _work(runtime: Runtime, run: Run) -> Outcome:
+    graph = runtime.compiled()
+    options = RunOptions.model_validate(run.options)
+    async with runtime.ledger.transaction(run.run_id) as tx:
+        await runs.set_status(tx, run.run_id, "running")
+    try:
+        with wrap_errors():
+            await _drive(runtime, graph, run, options)
+    except RunCancelled:
+        pass
+    except (BadInput, OperationFailed, RunStuck) as error:
+        # What trying again would meet again; a lost database or lease leaves the run as it is, to be resumed.
+        async with runtime.ledger.transaction(run.run_id) as tx:
+            await runs.set_status(tx, run.run_id, "failed", str(error))
+        raise
+    return await outcome(runtime, run.run_id)
+
+
+async def _drive(runtime: Runtime, graph: Graph, run: Run, options: RunOptions) -> None:
+    config = run_config(run.run_id, options)
+    before = None
+    while True:
+        state = await graph.aget_state(config)
+        head = state.config.get("configurable", {}).get("checkpoint_id")
+        if head is not None and head == before:
+            raise RunStuck(
+                f"run {run.run_id} has no next step and is not finished; `perdure history {run.run_id}` shows how far it came"
+            )
+        entry = await _entry(runtime, run, head is not None, state.interrupts)
+        if entry is _WAITS:
+            async with runtime.ledger.transaction(run.run_id) as tx:
+                await runs.set_status(tx, run.run_id, "paused")
+            return
+        before = head
+        await graph.ainvoke(entry, config, context=options, durability="sync")
+        async with runtime.ledger.transaction() as tx:
+            if (await runs.get(tx, run.run_id)).status in runs.FINISHED:
+                return
+
+
+_WAITS = object()
+
+
+async def _entry(runtime: Runtime, run: Run, begun: bool, interrupts: tuple[Interrupt, ...]) -> Any:
+    """Return what wakes the graph: its input, the decided reviews by interrupt id, None to go on, or _WAITS."""
+    if not begun:
+        return {"question": run.question}
+    if not interrupts:
+        return None
+    answers: dict[str, str] = {}
+    async with runtime.ledger.transaction() as tx:
+        for interrupt in interrupts:
+            review_id = interrupt.value["review_id"]
+            if (await reviews.get(tx, run.run_id, review_id)).decision is not None:
+                answers[interrupt.id] = review_id
+    return Command(resume=answers) if answers else _WAITS
+
+
+def run_config(run_id: UUID, options: RunOptions) -> RunnableConfig:
+    """Return LangGraph's config of a run: a run is a thread.
+
+    Strict resume refuses an answer to a question that is not open; the metadata go to traces, ids only.
+    """
+    return {
+        "configurable": {"thread_id": str(run_id), "__pregel_strict_resume": True},
+        "metadata": {"perdure_run_id": str(run_id)},
+        "max_concurrency": options.branches,
+        "recursion_limit": RECURSION_MAX,
+        "run_name": "perdure",
+    }
+
+
+async def find_run(runtime: Runtime, prefix: str) -> Run:
+    """Return the run that a person means by its id or the beginning of it; raises NotFound or Ambiguous."""
+    wanted = prefix.strip().lower()
+    if not wanted or set(wanted) - set("0123456789abcdef-"):
+        raise NotFound(
+            f"{prefix!r} is no run id: a run is named by a UUID or its beginning; `perdure runs` lists them"
+        )
+    async with runtime.ledger.transaction() as tx:
+        return await runs.find(tx, wanted)

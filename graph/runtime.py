@@ -1,0 +1,122 @@
+"""The composition root: opens the database, the saver, who thinks, the tools, once per process, and binds the graph.
+
+Nothing that is opened here enters state or `configurable`.
+"""
+
+import os
+import socket
+from collections.abc import AsyncGenerator
+from contextlib import AsyncExitStack, asynccontextmanager
+from dataclasses import dataclass
+from typing import Any
+
+import httpx
+from langgraph.graph.state import CompiledStateGraph
+
+from graph.build import build_graph, topology
+from graph.embedded import embedded_postgres
+from graph.migrate import LANGGRAPH_SCHEMA, migrate
+from graph.saver import RecordingPostgresSaver
+from graph.settings import Settings
+from graph.versions import WORKFLOW_VERSION, fingerprint
+from ledger.db import Ledger, Pool, new_pool, wrap_errors
+from ledger.faults import NO_FAULTS, Faults
+from ledger.ids import new_worker_id
+from nodes.options import BadInput
+from nodes.researchers.base import Researcher
+from nodes.researchers.extractive import ExtractiveResearcher
+from nodes.resources import Progress, Resources, Silent, Workflow
+from nodes.tools.extractors import Extractors
+from nodes.tools.toolbox import RunToolbox
+from nodes.tools.web import REDIRECTS_MAX, TIMEOUT_SECONDS, WebSearch
+
+# A page is parsed in one of these; each is a process, started when the first page comes.
+PAGE_READERS = 2
+
+
+@dataclass(frozen=True, slots=True)
+class Runtime:
+    """What every surface works with; from `open_runtime`."""
+
+    settings: Settings
+    resources: Resources
+    saver_pool: Pool
+
+    @property
+    def ledger(self) -> Ledger:
+        """The ledger of this process."""
+        return self.resources.ledger
+
+    def new_saver(self) -> RecordingPostgresSaver:
+        """Return a saver for one worker: one saver is one lock, so two workers never share one."""
+        return RecordingPostgresSaver(self.saver_pool, self.ledger, self.resources.workflow)
+
+    def compiled(self) -> CompiledStateGraph[Any, Any, Any, Any]:
+        """Return the graph, bound to the resources, with a saver of its own."""
+        return build_graph(self.resources).compile(checkpointer=self.new_saver(), name="perdure")
+
+
+@asynccontextmanager
+async def open_runtime(
+    settings: Settings, progress: Progress | None = None, faults: Faults = NO_FAULTS
+) -> AsyncGenerator[Runtime]:
+    """Open everything and close it again; the embedded database is started when no other is set.
+
+    Raises DatabaseUnavailable, MigrationDrift, SchemaOutdated, EmbeddedPostgresFailed, BadInput.
+    """
+    async with AsyncExitStack() as stack:
+        database_url = await _database(settings, stack)
+        await migrate(database_url)
+        pool = await stack.enter_async_context(_opened(new_pool(database_url, settings.pool_size)))
+        saver_pool = await stack.enter_async_context(
+            _opened(new_pool(database_url, settings.pool_size, LANGGRAPH_SCHEMA))
+        )
+        worker = new_worker_id(socket.gethostname(), os.getpid())
+        ledger = Ledger(pool, worker, settings.tenant, faults=faults)
+        toolbox = RunToolbox(
+            ledger, settings.home / "index", await _web(settings, stack), tuple(settings.corpus)
+        )
+        resources = Resources(
+            ledger=ledger,
+            researcher=researcher(settings.model),
+            toolbox=toolbox,
+            reports=settings.home / "reports",
+            workflow=Workflow(WORKFLOW_VERSION, fingerprint(topology())),
+            progress=progress or Silent(),
+        )
+        yield Runtime(settings, resources, saver_pool)
+
+
+def researcher(model: str) -> Researcher:
+    """Return who thinks under this name; raises BadInput for a name that nobody has."""
+    if model != ExtractiveResearcher.name:
+        raise BadInput(
+            f"no model is called {model!r}; this version has: {ExtractiveResearcher.name}"
+        )
+    return ExtractiveResearcher()
+
+
+async def _database(settings: Settings, stack: AsyncExitStack) -> str:
+    if settings.database_url is not None:
+        return settings.database_url.get_secret_value()
+    return await stack.enter_async_context(embedded_postgres(settings.home))
+
+
+@asynccontextmanager
+async def _opened(pool: Pool) -> AsyncGenerator[Pool]:
+    with wrap_errors():
+        await pool.open(wait=True)
+    try:
+        yield pool
+    finally:
+        await pool.close()
+
+
+async def _web(settings: Settings, stack: AsyncExitStack) -> WebSearch | None:
+    if settings.search_url is None:
+        return None
+    client = httpx.AsyncClient(
+        timeout=TIMEOUT_SECONDS, follow_redirects=True, max_redirects=REDIRECTS_MAX
+    )
+    extractors = await stack.enter_async_context(Extractors(PAGE_READERS))
+    return WebSearch(settings.search_url, await stack.enter_async_context(client), extractors)

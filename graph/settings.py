@@ -1,0 +1,137 @@
+"""What a person can set, by PERDURE_* variables or a perdure.toml in the working folder; a variable wins.
+
+The only place that reads the environment. Everything else is handed a Settings, so a run can record what it ran with.
+"""
+
+import json
+from pathlib import Path
+from typing import Annotated, Literal
+
+from platformdirs import user_data_path
+from psycopg import ProgrammingError
+from psycopg.conninfo import conninfo_to_dict
+from pydantic import (
+    AfterValidator,
+    BeforeValidator,
+    Field,
+    HttpUrl,
+    SecretStr,
+    TypeAdapter,
+    ValidationError,
+)
+from pydantic_settings import (
+    BaseSettings,
+    NoDecode,
+    PydanticBaseSettingsSource,
+    SettingsConfigDict,
+    TomlConfigSettingsSource,
+)
+from typing_extensions import override
+
+PREFIX = "PERDURE_"
+FILE = "perdure.toml"
+
+
+class SettingsInvalid(ValueError):
+    """A setting cannot be used; names the variable and what is wrong with it, never the value."""
+
+
+def _database_url(value: SecretStr) -> SecretStr:
+    try:
+        conninfo_to_dict(value.get_secret_value())
+    except ProgrammingError:
+        raise ValueError("give a URL like postgresql://user:password@host:5432/database") from None
+    return value
+
+
+def _web_address(value: str) -> str:
+    TypeAdapter(HttpUrl).validate_python(value)
+    return value
+
+
+def _separated(value: object) -> object:
+    """One corpus per comma, or a JSON list where a path holds a comma itself."""
+    if not isinstance(value, str):
+        return value
+    if value.lstrip().startswith("["):
+        return json.loads(value)
+    return [part.strip() for part in value.split(",") if part.strip()]
+
+
+WebAddress = Annotated[str, AfterValidator(_web_address)]
+
+
+class Settings(BaseSettings):
+    """Every field is the variable PERDURE_<FIELD> or the key <field> of perdure.toml."""
+
+    model_config = SettingsConfigDict(
+        env_prefix=PREFIX,
+        env_ignore_empty=True,
+        toml_file=FILE,
+        extra="forbid",
+        frozen=True,
+        hide_input_in_errors=True,
+        validate_default=False,
+    )
+
+    database_url: Annotated[SecretStr, AfterValidator(_database_url)] | None = None
+    """The PostgreSQL (15 or later) to work in; unset, one is started under `home`."""
+    home: Annotated[Path, AfterValidator(Path.expanduser), AfterValidator(Path.absolute)] = Field(
+        default_factory=lambda: user_data_path("perdure", appauthor=False)
+    )
+    """Where the embedded database, keys, caches and reports are kept."""
+    model: Annotated[str, Field(min_length=1)] = "extractive"
+    """Who thinks: extractive (no language model), or the name of a model at `model_base_url`."""
+    model_base_url: WebAddress | None = None
+    """The address of an OpenAI-compatible API."""
+    corpus: Annotated[list[str], NoDecode, BeforeValidator(_separated)] = Field(
+        default_factory=list[str]
+    )
+    """Documents that every run searches besides its own: paths, or pydoc:topics, separated by commas."""
+    search_url: WebAddress | None = None
+    """A web search that answers as SearXNG does with format=json; unset, no web search."""
+    tenant: Annotated[str, Field(pattern=r"^[a-z0-9][a-z0-9_-]{0,62}$")] = "default"
+    """Whose rows are read and written; the first part of every key."""
+    pool_size: Annotated[int, Field(ge=2, le=100)] = 10
+    """How many database connections one process opens at most."""
+    log_level: Literal["DEBUG", "INFO", "WARNING", "ERROR"] = "WARNING"
+    """What is worth a line on standard error."""
+    trace_documents: bool = False
+    """Whether traces sent to LangSmith may hold the text of documents."""
+
+    @classmethod
+    @override
+    def settings_customise_sources(
+        cls,
+        settings_cls: type[BaseSettings],
+        init_settings: PydanticBaseSettingsSource,
+        env_settings: PydanticBaseSettingsSource,
+        dotenv_settings: PydanticBaseSettingsSource,
+        file_secret_settings: PydanticBaseSettingsSource,
+    ) -> tuple[PydanticBaseSettingsSource, ...]:
+        return init_settings, env_settings, TomlConfigSettingsSource(settings_cls)
+
+
+def load_settings(**overrides: object) -> Settings:
+    """Read the settings; `overrides` (command-line options) win over variables and file.
+
+    Raises SettingsInvalid for a value or a perdure.toml that cannot be used.
+    """
+    try:
+        return Settings.model_validate(overrides)
+    except ValidationError as error:
+        lines = "; ".join(
+            _complaint(one["loc"], one["msg"]) for one in error.errors(include_input=False)
+        )
+        raise SettingsInvalid(f"{lines}. Correct the variable, or {FILE} in this folder.") from None
+    except OSError as error:
+        raise SettingsInvalid(f"{FILE} in this folder cannot be read: {error}.") from None
+
+
+def _complaint(place: tuple[int | str, ...], message: str) -> str:
+    if not place:
+        return f"{FILE}: {message.removeprefix('Value error, ')}"
+    name = str(place[0])
+    if name not in Settings.model_fields:
+        return f"{name} is no setting"
+    return f"{PREFIX}{name.upper()}: {message.removeprefix('Value error, ')}"

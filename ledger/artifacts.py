@@ -1,0 +1,58 @@
+"""Immutable bytes under the digest of what they say, verified on every read."""
+
+from ledger.canonical import Json, canonical, digest
+from ledger.db import Transaction
+from ledger.errors import ArtifactCorrupt, NotFound
+from ledger.sql import load
+
+_SQL = load("artifacts")
+_PUT, _GET = _SQL["PutArtifact"], _SQL["GetArtifact"]
+
+
+async def put(tx: Transaction, content: bytes, media_type: str) -> str:
+    """Store bytes unless they are stored already, and return their id, `sha256:<hex>`."""
+    artifact_id = digest(content)
+    await put_many(tx, {artifact_id: (content, media_type)})
+    return artifact_id
+
+
+async def put_many(tx: Transaction, contents: dict[str, tuple[bytes, str]]) -> None:
+    """Store many artifacts, by id, in one round trip."""
+    # In order of their ids, so that two writers of the same artifacts cannot deadlock.
+    await tx.run_each(
+        _PUT, [_row(tx, artifact_id, *contents[artifact_id]) for artifact_id in sorted(contents)]
+    )
+
+
+async def put_json(tx: Transaction, value: Json) -> str:
+    """Store the canonical form of a JSON value and return its id."""
+    return await put(tx, canonical(value), "application/json")
+
+
+async def get(tx: Transaction, artifact_id: str) -> bytes:
+    """Return the bytes of an artifact; raises NotFound, or ArtifactCorrupt if they no longer match their digest."""
+    row = await tx.maybe(_GET, artifact_id=artifact_id)
+    if row is None:
+        raise NotFound(f"no artifact {artifact_id}; `perdure sources RUN` lists those of a run")
+    content = tx.codec.decode(row["key_id"], row["body"])
+    if digest(content) != artifact_id:
+        raise ArtifactCorrupt(
+            f"the stored bytes of {artifact_id} no longer match it; `perdure verify RUN` lists all damage"
+        )
+    return content
+
+
+async def get_text(tx: Transaction, artifact_id: str) -> str:
+    """Return the text of a text artifact; raises as `get` does."""
+    return (await get(tx, artifact_id)).decode()
+
+
+def _row(tx: Transaction, artifact_id: str, content: bytes, media_type: str) -> dict[str, object]:
+    key_id, body = tx.codec.encode(content)
+    return {
+        "artifact_id": artifact_id,
+        "media_type": media_type,
+        "size_bytes": len(content),
+        "key_id": key_id,
+        "body": body,
+    }

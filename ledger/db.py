@@ -1,0 +1,202 @@
+"""Connections and transactions: the one door to the database.
+
+Every write goes through `Ledger.transaction()`, which names tenant, actor and fence for the transaction, so that
+row-level security and the audit log can rest on them. With a run id the transaction begins by checking that this
+process still holds the run; if another took it over, nothing is written. Errors of the driver become errors of
+the ledger here and nowhere else.
+"""
+
+from collections.abc import AsyncGenerator, Generator
+from contextlib import asynccontextmanager, contextmanager
+from dataclasses import dataclass, field
+from typing import Any, TypeAlias, cast
+from uuid import UUID
+
+import psycopg
+from psycopg.rows import DictRow, dict_row
+from psycopg_pool import AsyncConnectionPool, PoolTimeout
+
+from ledger.canonical import Json
+from ledger.errors import (
+    DatabaseFull,
+    DatabaseUnavailable,
+    IllegalTransition,
+    LeaseLost,
+    LedgerError,
+    RunCancelled,
+    SchemaOutdated,
+)
+from ledger.faults import NO_FAULTS, Faults
+from ledger.payloads import Codec, PlainCodec, pack, unpack
+from ledger.sql import Statement, load
+
+Connection: TypeAlias = psycopg.AsyncConnection[DictRow]
+Pool: TypeAlias = AsyncConnectionPool[Connection]
+
+_SESSION = load("session")
+_BEGIN = _SESSION["NameTransaction"]
+_CHECK = _SESSION["CheckFence"]
+
+# A database that restarts is back within a few seconds; a worker waits that long before it gives up.
+CONNECTION_WAIT_SECONDS = 30.0
+
+
+@contextmanager
+def wrap_errors() -> Generator[None]:
+    """Turn the driver's errors into the ledger's."""
+    try:
+        yield
+    except PoolTimeout as error:
+        raise DatabaseUnavailable(
+            f"no connection to the database within {CONNECTION_WAIT_SECONDS:.0f} s; is it running? `perdure doctor` tells"
+        ) from error
+    except psycopg.Error as error:
+        raise _translated(error) from error
+
+
+def _translated(error: psycopg.Error) -> LedgerError:
+    match error.sqlstate:
+        case "PF001":
+            return LeaseLost(error.diag.message_detail or "unknown")
+        case "PF002":
+            return RunCancelled(
+                "this run was cancelled; nothing more was written. `perdure show` has what was found"
+            )
+        case "53100":
+            return DatabaseFull(
+                "the disk of the database is full; nothing was written. Free space, then resume the run"
+            )
+        case "42P01" | "3F000" | "42703" | "42883":
+            return SchemaOutdated(
+                "the database lacks tables of this version; `perdure migrate` brings it up to date"
+            )
+        case _:
+            return _unnamed(error)
+
+
+def _unnamed(error: psycopg.Error) -> LedgerError:
+    # The first line of the server's message; further lines may hold values.
+    reason = str(error).splitlines()[0] if str(error) else type(error).__name__
+    if isinstance(error, psycopg.OperationalError | psycopg.InterfaceError):
+        return DatabaseUnavailable(
+            f"the database cannot be used: {reason}; `perdure doctor` looks into it"
+        )
+    return LedgerError(f"the database refused a statement: {type(error).__name__}: {reason}")
+
+
+@dataclass(frozen=True, slots=True)
+class Transaction:
+    """One transaction of the ledger: runs named statements and packs payloads for its tenant."""
+
+    connection: Connection
+    tenant: str
+    actor: str
+    fence: int | None
+    codec: Codec
+
+    async def one(self, statement: Statement, **values: Any) -> DictRow:
+        """Return the one row of a `:one` statement; raises IllegalTransition when a guarded change found no row."""
+        row = await self._row(statement, "one", values)
+        if row is None:
+            raise IllegalTransition(
+                f"{statement.name}: the row was not in a state that this change leaves"
+            )
+        return row
+
+    async def maybe(self, statement: Statement, **values: Any) -> DictRow | None:
+        """Return the row of a `:maybe` statement, or None."""
+        return await self._row(statement, "maybe", values)
+
+    async def many(self, statement: Statement, **values: Any) -> list[DictRow]:
+        """Return the rows of a `:many` statement."""
+        assert statement.rows == "many", statement.name
+        cursor = await self.connection.execute(statement.text, {"tenant": self.tenant, **values})
+        return await cursor.fetchall()
+
+    async def run(self, statement: Statement, **values: Any) -> None:
+        """Run a `:none` statement."""
+        assert statement.rows == "none", statement.name
+        await self.connection.execute(statement.text, {"tenant": self.tenant, **values})
+
+    async def run_each(self, statement: Statement, rows: list[dict[str, Any]]) -> None:
+        """Run a `:none` statement once for each of many rows, in one round trip."""
+        assert statement.rows == "none", statement.name
+        if rows:
+            cursor = self.connection.cursor()
+            await cursor.executemany(
+                statement.text, [{"tenant": self.tenant, **row} for row in rows]
+            )
+
+    def pack(self, value: Json) -> dict[str, Any]:
+        """Return the columns `key_id` and `body` of a JSON payload."""
+        key_id, body = pack(self.codec, value)
+        return {"key_id": key_id, "body": body}
+
+    def unpack(self, row: DictRow) -> Any:
+        """Return the JSON payload of a row with the columns `key_id` and `body`."""
+        return unpack(self.codec, row["key_id"], row["body"])
+
+    async def _row(self, statement: Statement, rows: str, values: dict[str, Any]) -> DictRow | None:
+        assert statement.rows == rows, statement.name
+        cursor = await self.connection.execute(statement.text, {"tenant": self.tenant, **values})
+        return await cursor.fetchone()
+
+
+@dataclass(frozen=True, slots=True)
+class Ledger:
+    """The ledger of one tenant as one worker uses it; `held` maps the runs that it holds to their fences."""
+
+    pool: Pool
+    worker: str
+    tenant: str = "default"
+    codec: Codec = field(default_factory=PlainCodec)
+    faults: Faults = NO_FAULTS
+    held: dict[UUID, int] = field(default_factory=dict[UUID, int])
+
+    @asynccontextmanager
+    async def transaction(
+        self, run_id: UUID | None = None, *, actor: str | None = None
+    ) -> AsyncGenerator[Transaction]:
+        """Open a transaction; with a run id it is refused unless this process still holds that run.
+
+        Raises LeaseLost, RunCancelled, DatabaseUnavailable, DatabaseFull; the transaction then changed nothing.
+        """
+        fence = self.held.get(run_id) if run_id else None
+        name = actor or self.worker
+        with wrap_errors():
+            async with (
+                self.pool.connection(timeout=CONNECTION_WAIT_SECONDS) as connection,
+                connection.transaction(),
+            ):
+                values = {"tenant": self.tenant, "actor": name, "fence": str(fence or "")}
+                await connection.execute(_BEGIN.text, values)
+                if run_id is not None:
+                    await connection.execute(
+                        _CHECK.text, {"tenant": self.tenant, "run_id": run_id, "fence": fence}
+                    )
+                yield Transaction(connection, self.tenant, name, fence, self.codec)
+
+
+def new_pool(database_url: str, size: int, search_path: str | None = None) -> Pool:
+    """Return a closed pool whose connections are checked before use, so that it survives a restart of the database.
+
+    Connections are autocommit, as LangGraph's saver needs them, and prepare nothing, so that a pooler may stand between.
+    """
+    kwargs: dict[str, Any] = {
+        "autocommit": True,
+        "prepare_threshold": None,
+        "row_factory": dict_row,
+    }
+    if search_path is not None:
+        kwargs["options"] = f"-c search_path={search_path}"
+    return AsyncConnectionPool[Connection](
+        database_url,
+        connection_class=psycopg.AsyncConnection[DictRow],
+        min_size=1,
+        max_size=size,
+        open=False,
+        kwargs=kwargs,
+        # Its annotation forgets that a row may be a dict.
+        check=cast("Any", AsyncConnectionPool.check_connection),
+        name="perdure",
+    )

@@ -1,0 +1,108 @@
+"""What can go wrong in the ledger. Each error is named for what happened; its text says why and which command helps.
+
+LedgerError
+├── DatabaseUnavailable     not reachable, refused, restarted too long
+├── DatabaseFull            the disk of the database is full; nothing was written
+├── SchemaOutdated          migrations are missing; `perdure migrate` applies them
+├── MigrationDrift          an applied migration differs from the file of that number
+├── NotFound                no such run, artifact, review
+├── Ambiguous               a prefix that fits several runs
+├── RunExists               a run id that is taken
+├── RunHeld                 another worker holds the run
+├── LeaseLost               another worker took the run over; nothing was written
+├── RunCancelled            the run was cancelled; nothing was written
+├── IllegalTransition       a row was not in the state that the change leaves
+├── ReviewClosed            a review that is decided already, or whose subject has changed
+├── ArtifactCorrupt         stored bytes no longer match their digest
+├── QuoteMismatch           a quote that its text does not hold
+├── NotText                 text that is no valid Unicode
+└── OperationFailed         an outside call failed; `transient` says whether trying again may help
+"""
+
+from uuid import UUID
+
+
+class LedgerError(Exception):
+    """Anything that the ledger refuses or cannot do."""
+
+
+class DatabaseUnavailable(LedgerError):
+    """The database cannot be reached or refuses this user."""
+
+
+class DatabaseFull(LedgerError):
+    """The disk of the database is full; the transaction changed nothing."""
+
+
+class SchemaOutdated(LedgerError):
+    """The database lacks migrations that this code needs, or has some that it does not know."""
+
+
+class MigrationDrift(LedgerError):
+    """A migration that was applied differs from the file of that number."""
+
+
+class NotFound(LedgerError):
+    """Nothing is stored under this id."""
+
+
+class Ambiguous(LedgerError):
+    """A prefix that fits several runs."""
+
+
+class RunExists(LedgerError):
+    """The run id is taken."""
+
+
+class RunHeld(LedgerError):
+    """Another worker holds the run."""
+
+    def __init__(self, run_id: UUID, owner: str) -> None:
+        super().__init__(
+            f"run {run_id} is being worked by {owner}; wait for it, or stop that process"
+        )
+        self.run_id = run_id
+        self.owner = owner
+
+
+class LeaseLost(LedgerError):
+    """Another worker took the run over; this one's write changed nothing."""
+
+    def __init__(self, owner: str) -> None:
+        super().__init__(
+            f"another worker took this run over ({owner}); this one wrote nothing more"
+        )
+        self.owner = owner
+
+
+class RunCancelled(LedgerError):
+    """The run was cancelled while it was worked; the write changed nothing."""
+
+
+class IllegalTransition(LedgerError):
+    """A row was not in the state that the change leaves."""
+
+
+class ReviewClosed(LedgerError):
+    """The review is decided already, or what it showed has changed."""
+
+
+class ArtifactCorrupt(LedgerError):
+    """Stored bytes no longer match the digest that names them."""
+
+
+class QuoteMismatch(LedgerError):
+    """A quote that its text does not hold at the stated place."""
+
+
+class NotText(LedgerError):
+    """Text that is no valid Unicode, so that it can be neither stored nor digested."""
+
+
+class OperationFailed(LedgerError):
+    """An outside call failed; the attempt is recorded with the reason."""
+
+    def __init__(self, reason: str, *, transient: bool) -> None:
+        super().__init__(reason)
+        self.reason = reason
+        self.transient = transient

@@ -1,0 +1,7 @@
+-- name: PutArtifact :none
+INSERT INTO ledger.artifacts (tenant, artifact_id, media_type, size_bytes, key_id, body)
+VALUES (%(tenant)s, %(artifact_id)s, %(media_type)s, %(size_bytes)s, %(key_id)s, %(body)s)
+ON CONFLICT DO NOTHING;
+
+-- name: GetArtifact :maybe
+SELECT key_id, body FROM ledger.artifacts WHERE tenant = %(tenant)s AND artifact_id = %(artifact_id)s;

@@ -1,0 +1,13 @@
+-- name: RecordSource :none
+INSERT INTO ledger.sources (tenant, run_id, source_id, status, content_artifact, text_artifact, extractor, key_id, body)
+VALUES (%(tenant)s, %(run_id)s, %(source_id)s, %(status)s, %(content_artifact)s, %(text_artifact)s, %(extractor)s,
+        %(key_id)s, %(body)s)
+ON CONFLICT DO NOTHING;
+
+-- name: ListSources :many
+SELECT source_id, status, content_artifact, text_artifact, extractor, key_id, body, retrieved_at
+  FROM ledger.sources WHERE tenant = %(tenant)s AND run_id = %(run_id)s ORDER BY retrieved_at, source_id;
+
+-- name: GetSources :many
+SELECT source_id, status, content_artifact, text_artifact, extractor, key_id, body, retrieved_at
+  FROM ledger.sources WHERE tenant = %(tenant)s AND run_id = %(run_id)s AND source_id = ANY (%(source_ids)s);

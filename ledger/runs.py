@@ -1,0 +1,138 @@
+"""Runs: what was asked, how far it is, and whether it is finished.
+
+Each change of status is one statement whose WHERE clause names the statuses that it leaves. A run that is completed
+or cancelled changes no more.
+"""
+
+from datetime import datetime
+from typing import Any, Literal, TypeAlias
+from uuid import UUID
+
+from psycopg.rows import DictRow
+from pydantic import BaseModel, ConfigDict
+
+from ledger import audit
+from ledger.canonical import Json
+from ledger.db import Transaction
+from ledger.errors import Ambiguous, NotFound, RunExists
+from ledger.sql import load
+
+_SQL = load("runs")
+_CREATE, _GET, _LIST, _MATCHING = (
+    _SQL["CreateRun"],
+    _SQL["GetRun"],
+    _SQL["ListRuns"],
+    _SQL["RunsByPrefix"],
+)
+_SET_STATUS, _SET_PHASE, _SET_CORPUS = _SQL["SetStatus"], _SQL["SetPhase"], _SQL["SetCorpus"]
+_COMPLETE, _CANCEL = _SQL["CompleteRun"], _SQL["CancelRun"]
+
+Status: TypeAlias = Literal["running", "paused", "blocked", "completed", "failed", "cancelled"]
+#: Nothing is left to do in these.
+FINISHED: frozenset[Status] = frozenset({"completed", "cancelled"})
+
+
+class Run(BaseModel):
+    """One row of runs; `options` is what the run was started with."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    run_id: UUID
+    status: Status
+    phase: str
+    reason: str | None
+    question: str
+    options: dict[str, Any]
+    workflow_version: int
+    fingerprint: str
+    corpus_artifact: str | None
+    report_artifact: str | None
+    created_at: datetime
+    updated_at: datetime
+    finished_at: datetime | None
+
+
+async def create(
+    tx: Transaction,
+    run_id: UUID,
+    question: str,
+    options: dict[str, Json],
+    workflow_version: int,
+    fingerprint: str,
+) -> Run:
+    """Record a new run; raises RunExists if the id is taken."""
+    row = await tx.maybe(
+        _CREATE,
+        run_id=run_id,
+        workflow_version=workflow_version,
+        fingerprint=fingerprint,
+        **tx.pack({"question": question, "options": options}),
+    )
+    if row is None:
+        raise RunExists(f"run {run_id} exists; `perdure resume {run_id}` goes on with it")
+    await audit.append(
+        tx,
+        run_id,
+        "run_created",
+        {"workflow_version": workflow_version, "fingerprint": fingerprint},
+    )
+    return _run(tx, row)
+
+
+async def get(tx: Transaction, run_id: UUID) -> Run:
+    """Return a run; raises NotFound."""
+    row = await tx.maybe(_GET, run_id=run_id)
+    if row is None:
+        raise NotFound(f"no run {run_id}; `perdure runs` lists those that exist")
+    return _run(tx, row)
+
+
+async def find(tx: Transaction, prefix: str) -> Run:
+    """Return the one run whose id begins so; raises NotFound or Ambiguous."""
+    rows = await tx.many(_MATCHING, prefix=prefix.lower())
+    if not rows:
+        raise NotFound(f"no run begins with {prefix!r}; `perdure runs` lists those that exist")
+    if len(rows) > 1:
+        ids = ", ".join(str(row["run_id"]) for row in rows)
+        raise Ambiguous(f"{prefix!r} fits more than one run ({ids}…); give more of the id")
+    return _run(tx, rows[0])
+
+
+async def newest_first(tx: Transaction) -> list[Run]:
+    """Return all runs, newest first."""
+    return [_run(tx, row) for row in await tx.many(_LIST)]
+
+
+async def set_status(
+    tx: Transaction, run_id: UUID, status: Status, reason: str | None = None
+) -> None:
+    """Say that a run is being worked, waits for a person, is blocked or has failed; raises IllegalTransition if finished."""
+    await tx.one(_SET_STATUS, run_id=run_id, status=status, reason=reason)
+
+
+async def set_phase(tx: Transaction, run_id: UUID, phase: str) -> None:
+    """Say where in its work a run is."""
+    await tx.one(_SET_PHASE, run_id=run_id, phase=phase)
+
+
+async def set_corpus(tx: Transaction, run_id: UUID, corpus_artifact: str) -> None:
+    """Say which documents a run researches: the manifest stays what it was at the first call."""
+    await tx.run(_SET_CORPUS, run_id=run_id, corpus_artifact=corpus_artifact)
+
+
+async def complete(tx: Transaction, run_id: UUID, report_artifact: str) -> None:
+    """Finish a run with its report; raises IllegalTransition if it is finished already."""
+    await tx.one(_COMPLETE, run_id=run_id, report_artifact=report_artifact)
+    await audit.append(tx, run_id, "run_completed", {"report": report_artifact})
+
+
+async def cancel(tx: Transaction, run_id: UUID) -> None:
+    """Stop a run for good: its worker's next write is refused. Raises IllegalTransition if it is finished."""
+    await tx.one(_CANCEL, run_id=run_id)
+    await audit.append(tx, run_id, "run_cancelled", {})
+
+
+def _run(tx: Transaction, row: DictRow) -> Run:
+    body = tx.unpack(row)
+    columns = {name: value for name, value in row.items() if name not in {"key_id", "body"}}
+    return Run(question=body["question"], options=body["options"], **columns)

@@ -1,0 +1,84 @@
+"""The source ledger: every document that a run read, with the digests of its bytes and of its extracted text."""
+
+from datetime import datetime
+from typing import Any, Literal, TypeAlias
+from uuid import UUID
+
+from psycopg.rows import DictRow
+from pydantic import BaseModel, ConfigDict, Field
+
+from ledger.canonical import Json
+from ledger.db import Transaction
+from ledger.ids import derived_id
+from ledger.sql import load
+
+_SQL = load("sources")
+_RECORD, _LIST, _GET = _SQL["RecordSource"], _SQL["ListSources"], _SQL["GetSources"]
+
+Status: TypeAlias = Literal["retained", "changed", "unavailable", "forbidden"]
+
+
+class NewSource(BaseModel):
+    """A document as it was read; `metadata` is what the transfer said of it (HTTP headers, a file's size)."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    uri: str
+    canonical_uri: str
+    title: str
+    content_artifact: str
+    text_artifact: str
+    extractor: str
+    redirects: tuple[str, ...] = ()
+    metadata: dict[str, Any] = Field(default_factory=dict[str, Any])
+    status: Status = "retained"
+
+
+class Source(NewSource):
+    """A recorded source."""
+
+    source_id: str
+    retrieved_at: datetime
+
+
+def source_id(run_id: UUID, source: NewSource) -> str:
+    """Return the id of a source: the same bytes from the same place are one source of a run."""
+    return derived_id(
+        "src", str(run_id), source.canonical_uri, source.content_artifact, source.text_artifact
+    )
+
+
+async def record(tx: Transaction, run_id: UUID, source: NewSource) -> str:
+    """Record a source unless it is recorded, and return its id; its artifacts must be stored already."""
+    name = source_id(run_id, source)
+    body: dict[str, Json] = {
+        "uri": source.uri,
+        "canonical_uri": source.canonical_uri,
+        "title": source.title,
+        "redirects": list(source.redirects),
+        "metadata": source.metadata,
+    }
+    columns = source.model_dump(
+        include={"status", "content_artifact", "text_artifact", "extractor"}
+    )
+    await tx.run(_RECORD, run_id=run_id, source_id=name, **columns, **tx.pack(body))
+    return name
+
+
+async def everything(tx: Transaction, run_id: UUID) -> list[Source]:
+    """Return the sources of a run in the order of their reading."""
+    return [_source(tx, row) for row in await tx.many(_LIST, run_id=run_id)]
+
+
+async def some(tx: Transaction, run_id: UUID, source_ids: list[str]) -> list[Source]:
+    """Return the sources with these ids, in their order."""
+    rows = {
+        row["source_id"]: row for row in await tx.many(_GET, run_id=run_id, source_ids=source_ids)
+    }
+    return [_source(tx, rows[name]) for name in source_ids if name in rows]
+
+
+def _source(tx: Transaction, row: DictRow) -> Source:
+    body = tx.unpack(row)
+    columns = {name: value for name, value in row.items() if name not in {"key_id", "body"}}
+    return Source(**columns, **body)

@@ -1,0 +1,113 @@
+"""Step `check`: gives every sentence of the draft a verdict, and makes the report of those that stand.
+
+A sentence that its quotes do not support is left out and named. The report's citations are recorded with it.
+"""
+
+import json
+from typing import Any
+from uuid import UUID
+
+from langgraph.runtime import Runtime
+from pydantic import TypeAdapter
+
+from ledger import artifacts, citations, evidence, findings, reviews, runs, sources, tasks
+from ledger.canonical import Json
+from ledger.db import Transaction
+from ledger.evidence import Evidence
+from nodes.asking import ask
+from nodes.material import Draft, DraftSentence, Verdict
+from nodes.options import RunOptions
+from nodes.report import Material, Report, write
+from nodes.resources import Resources, run_id_of
+from nodes.state import ResearchState, Update
+
+_DRAFT = TypeAdapter(Draft)
+
+
+async def check(resources: Resources, state: ResearchState, runtime: Runtime[RunOptions]) -> Update:
+    """Check the draft, write the report, and ask for it where the review policy wants that."""
+    run_id = run_id_of(runtime)
+    products = state.get("products", {})
+    async with resources.ledger.transaction(run_id) as tx:
+        run = await runs.get(tx, run_id)
+        draft = _DRAFT.validate_python(json.loads(await artifacts.get(tx, products["draft"])))
+        quoted = await evidence.everything(tx, run_id)
+    verdicts = await _verdicts(resources, draft, quoted)
+    skipped = await resources.toolbox.skipped(run)
+    async with resources.ledger.transaction(run_id) as tx:
+        summary = json.loads(await artifacts.get(tx, products["summary"]))
+        material = Material(
+            question=run.question,
+            disclosure=resources.researcher.disclosure,
+            draft=draft,
+            verdicts=verdicts,
+            evidence=quoted,
+            sources={source.source_id: source for source in await sources.everything(tx, run_id)},
+            tasks=tuple(await tasks.everything(tx, run_id)),
+            skipped=skipped,
+            left_out=summary["left_out"],
+        )
+        report = write(material)
+        name = await _record(tx, run_id, report, verdicts)
+        review = await _asked(tx, run_id, RunOptions.model_validate(run.options), name, report)
+    return {
+        "products": {**products, "report": name},
+        "review": review,
+        "step": {
+            "name": "check",
+            "verdicts": _counted(verdicts),
+            "citations": len(report.citations),
+        },
+    }
+
+
+async def _verdicts(
+    resources: Resources, draft: Draft, quoted: dict[str, Evidence]
+) -> dict[str, Verdict]:
+    return {
+        sentence.finding_id: await _verdict(resources, sentence, quoted)
+        for section in draft.sections
+        for sentence in section.sentences
+    }
+
+
+async def _verdict(
+    resources: Resources, sentence: DraftSentence, quoted: dict[str, Evidence]
+) -> Verdict:
+    quotes = [quoted[name].exact for name in sentence.evidence_ids]
+    return (
+        await resources.researcher.check(sentence.text, quotes) if quotes else Verdict.INSUFFICIENT
+    )
+
+
+async def _record(
+    tx: Transaction, run_id: UUID, report: Report, verdicts: dict[str, Verdict]
+) -> str:
+    name = await artifacts.put(tx, report.markdown.encode(), "text/markdown; charset=utf-8")
+    await citations.record(tx, run_id, name, report.citations)
+    await findings.set_verdicts(
+        tx, run_id, {finding: verdict.value for finding, verdict in verdicts.items()}
+    )
+    await runs.set_phase(tx, run_id, "report")
+    return name
+
+
+async def _asked(
+    tx: Transaction, run_id: UUID, options: RunOptions, name: str, report: Report
+) -> dict[str, str]:
+    if not options.asks("report", needed=False):
+        return {}
+    shown: Json = {
+        "report": report.markdown,
+        "report_artifact": name,
+        "citations": list(report.citations),
+    }
+    review_id = await reviews.ask(tx, run_id, "report", shown)
+    return ask(
+        "report", review_id, [f"{len(report.citations)} citations", *report.markdown.splitlines()]
+    )
+
+
+def _counted(verdicts: dict[str, Verdict]) -> dict[str, Any]:
+    values = [verdict.value for verdict in verdicts.values()]
+    return {value: values.count(value) for value in sorted(set(values))}

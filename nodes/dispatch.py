@@ -1,0 +1,139 @@
+"""Step `dispatch`: sends out the tasks that can be worked now; when none is left, looks at what was found.
+
+A task whose dependencies have ended goes out in the next wave; a gap that is worth another task gets one, once. Then
+disagreements become findings of their own, and a person is asked where the run's review policy wants it.
+"""
+
+from uuid import UUID
+
+from langgraph.runtime import Runtime
+from langgraph.types import Send
+
+from ledger import findings, reviews, runs, sources, tasks
+from ledger.canonical import Json
+from ledger.db import Transaction
+from ledger.findings import NewFinding
+from nodes import recorded
+from nodes.asking import ask
+from nodes.material import Claim, Disagreement
+from nodes.options import TASKS_MAX, RunOptions
+from nodes.plans import WORKER, validated
+from nodes.resources import Resources, run_id_of
+from nodes.state import ResearchState, Update
+
+# One wave is one checkpoint, which names each of its tasks: this keeps it to a few kB.
+WAVE_TASKS_MAX = 32
+GAP_PREFIX = "gap-"
+
+
+async def dispatch(
+    resources: Resources, state: ResearchState, runtime: Runtime[RunOptions]
+) -> Update:
+    """Name the tasks of the next wave, or close the research."""
+    run_id = run_id_of(runtime)
+    async with resources.ledger.transaction(run_id) as tx:
+        ready = await tasks.ready(tx, run_id, WAVE_TASKS_MAX)
+    if not ready:
+        ready = await _for_gaps(resources, run_id)
+    if not ready:
+        return await _close(resources, run_id)
+    wave = state.get("wave", 0) + 1
+    async with resources.ledger.transaction(run_id) as tx:
+        await runs.set_phase(tx, run_id, "research")
+        counts = await tasks.counts(tx, run_id)
+    resources.progress.phase(
+        run_id, "research", f"wave {wave}: {len(ready)} task{'s' if len(ready) > 1 else ''}"
+    )
+    ids = [task.task_id for task in ready]
+    return {
+        "ready": ids,
+        "wave": wave,
+        "tasks": counts,
+        "step": {"name": "dispatch", "wave": wave, "tasks": ids},
+    }
+
+
+def to_branches(state: ResearchState) -> list[Send] | str:
+    """Route by what `dispatch` wrote: a pure function, because LangGraph never runs a router again."""
+    ready = state.get("ready", [])
+    return [Send("branch", {"task_id": task_id}) for task_id in ready] or "review_sources"
+
+
+async def _for_gaps(resources: Resources, run_id: UUID) -> list[tasks.Task]:
+    """Plan one wave of tasks for what stayed unanswered; a second is never planned."""
+    async with resources.ledger.transaction(run_id) as tx:
+        run = await runs.get(tx, run_id)
+        existing = await tasks.everything(tx, run_id)
+    gaps = [gap for task in existing for gap in task.gaps]
+    if not gaps or any(task.task_id.startswith(GAP_PREFIX) for task in existing):
+        return []
+    drafts = await resources.researcher.gap_tasks(run.question, gaps, TASKS_MAX)
+    if not drafts:
+        return []
+    plan = validated(drafts, [task.task_id for task in existing])
+    async with resources.ledger.transaction(run_id) as tx:
+        rows = [
+            (f"{GAP_PREFIX}{draft.task_id}", draft.question, draft.depends_on) for draft in plan
+        ]
+        await tasks.add(tx, run_id, rows, WORKER)
+        return await tasks.ready(tx, run_id, WAVE_TASKS_MAX)
+
+
+async def _close(resources: Resources, run_id: UUID) -> Update:
+    async with resources.ledger.transaction(run_id) as tx:
+        claims = await recorded.claims(tx, run_id)
+    disagreements = await resources.researcher.disagreements(claims)
+    async with resources.ledger.transaction(run_id) as tx:
+        await _record(tx, run_id, claims, disagreements)
+        await runs.set_phase(tx, run_id, "sources")
+        review = await _asked(tx, run_id, claims, disagreements)
+        counts = await tasks.counts(tx, run_id)
+    step: Json = {"name": "dispatch", "claims": len(claims), "disagreements": len(disagreements)}
+    return {"ready": [], "tasks": counts, "review": review, "step": step}
+
+
+async def _record(
+    tx: Transaction,
+    run_id: UUID,
+    claims: tuple[Claim, ...],
+    disagreements: tuple[Disagreement, ...],
+) -> None:
+    task_of = {claim.finding_id: claim.task_id for claim in claims}
+    new = [
+        NewFinding(
+            task_id=task_of[pair.finding_ids[0]],
+            attempt=1,
+            kind="disagreement",
+            claim=pair.reason,
+            about=pair.finding_ids,
+        )
+        for pair in disagreements
+    ]
+    await findings.record(tx, run_id, new)
+    await findings.flag(tx, run_id, [name for pair in disagreements for name in pair.finding_ids])
+
+
+async def _asked(
+    tx: Transaction,
+    run_id: UUID,
+    claims: tuple[Claim, ...],
+    disagreements: tuple[Disagreement, ...],
+) -> dict[str, str]:
+    """Ask for the sources if the policy wants it; `auto` does for disagreements and for sources that are not retained."""
+    options = RunOptions.model_validate((await runs.get(tx, run_id)).options)
+    read = await sources.everything(tx, run_id)
+    flagged = [source for source in read if source.status != "retained"]
+    if not options.asks("sources", needed=bool(disagreements or flagged)):
+        return {}
+    shown: Json = {
+        "sources": [
+            {"id": source.source_id, "uri": source.uri, "status": source.status} for source in read
+        ],
+        "claims": [{"id": claim.finding_id, "claim": claim.text} for claim in claims],
+        "disagreements": [
+            {"between": list(pair.finding_ids), "reason": pair.reason} for pair in disagreements
+        ],
+    }
+    review_id = await reviews.ask(tx, run_id, "sources", shown)
+    lines = [f"{len(read)} sources, {len(claims)} claims, {len(disagreements)} disagreements"]
+    return ask("sources", review_id, lines + [pair.reason for pair in disagreements])

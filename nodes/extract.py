@@ -1,0 +1,86 @@
+"""Step `extract` of a branch: takes the claims that answer the task out of what was read, each with its exact quotes."""
+
+import asyncio
+from collections.abc import Mapping, Sequence
+from uuid import UUID
+
+from langgraph.runtime import Runtime
+
+from ledger import artifacts, evidence, findings, runs, sources, tasks
+from ledger.db import Transaction
+from ledger.evidence import Position
+from ledger.findings import NewFinding
+from nodes import recorded
+from nodes.found import Found, found
+from nodes.material import ClaimDraft, Document, Passage
+from nodes.options import RunOptions
+from nodes.resources import Resources, run_id_of
+from nodes.state import BranchState, Update
+from nodes.tools.passages import Readable
+from nodes.tools.reading import passages_of
+
+
+async def extract(resources: Resources, state: BranchState, runtime: Runtime[RunOptions]) -> Update:
+    """Record the claims of this round."""
+    run_id = run_id_of(runtime)
+    async with resources.ledger.transaction(run_id) as tx:
+        run = await runs.get(tx, run_id)
+        task = await tasks.get(tx, run_id, state["task_id"])
+        hits = await found(tx, run_id, state.get("searches", []))
+        read = await sources.some(tx, run_id, state.get("sources", []))
+        readable = {
+            source.uri: Readable(_document(source), await _text(tx, source)) for source in read
+        }
+    passages, rarity = await asyncio.to_thread(_passages, hits, readable, state.get("queries", []))
+    asked = recorded.as_task(task, run.question)
+    drafts = await resources.researcher.extract(asked, passages, rarity)
+    by_text = {source.text_artifact: source.source_id for source in read}
+    async with resources.ledger.transaction(run_id) as tx:
+        names = await _record(tx, run_id, task, drafts, by_text)
+    return {
+        "findings": list(dict.fromkeys([*state.get("findings", []), *names])),
+        "step": {"name": "extract", "passages": len(passages), "claims": len(names)},
+    }
+
+
+def _document(source: sources.Source) -> Document:
+    return Document(
+        source.uri, source.title, source.content_artifact, source.text_artifact, source.extractor
+    )
+
+
+async def _text(tx: Transaction, source: sources.Source) -> str:
+    return await artifacts.get_text(tx, source.text_artifact)
+
+
+def _passages(
+    hits: Found, readable: Mapping[str, Readable], queries: Sequence[str]
+) -> tuple[tuple[Passage, ...], Mapping[str, float]]:
+    return passages_of(hits.hits, hits.rarity, readable, queries)
+
+
+async def _record(
+    tx: Transaction,
+    run_id: UUID,
+    task: tasks.Task,
+    drafts: Sequence[ClaimDraft],
+    by_text: Mapping[str, str],
+) -> list[str]:
+    positions = [
+        Position(by_text[quote.text_artifact], quote.text_artifact, quote.start, quote.end)
+        for draft in drafts
+        for quote in draft.quotes
+    ]
+    cut = iter(await evidence.record(tx, run_id, positions))
+    new = [
+        NewFinding(
+            task_id=task.task_id,
+            attempt=task.attempts,
+            kind="claim",
+            claim=draft.text,
+            evidence_ids=tuple(next(cut).evidence_id for _ in draft.quotes),
+            confidence=draft.confidence,
+        )
+        for draft in drafts
+    ]
+    return await findings.record(tx, run_id, new)

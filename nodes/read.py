@@ -1,0 +1,67 @@
+"""Step `read` of a branch: reads the documents that the searches pointed to, through the journal."""
+
+import asyncio
+from collections.abc import Sequence
+from functools import partial
+from uuid import UUID
+
+from langgraph.runtime import Runtime
+
+from ledger import documents, runs, sources
+from ledger.db import Transaction
+from ledger.journal import Answer, Recorded, Request
+from ledger.sources import source_id
+from nodes.calls import call
+from nodes.found import Found, found
+from nodes.options import RunOptions
+from nodes.resources import Reading, Resources, Tool, run_id_of
+from nodes.state import BranchState, Update
+
+# Documents read per round: those of all places that are looked at.
+DOCUMENTS_MAX = 12
+
+
+async def read(resources: Resources, state: BranchState, runtime: Runtime[RunOptions]) -> Update:
+    """Read the best documents of this round; one that was read in an earlier round is not read again."""
+    run_id = run_id_of(runtime)
+    async with resources.ledger.transaction(run_id) as tx:
+        run = await runs.get(tx, run_id)
+        hits = await found(tx, run_id, state.get("searches", []))
+    tools = {tool.name: tool for tool in await resources.toolbox.tools(run)}
+    uris = best_documents(hits)
+    answers = await asyncio.gather(
+        *(_read(resources, run_id, state["task_id"], tools[hits.tool_of[uri]], uri) for uri in uris)
+    )
+    failed = [answer for answer in answers if isinstance(answer, str)]
+    new = [answer.body["source_id"] for answer in answers if isinstance(answer, Recorded)]
+    return {
+        "sources": list(dict.fromkeys([*state.get("sources", []), *new])),
+        "failures": [*state.get("failures", []), *failed],
+        "step": {"name": "read", "sources": len(new), "failed": len(failed)},
+    }
+
+
+def best_documents(hits: Found) -> Sequence[str]:
+    """Return the addresses of the documents to read, best first."""
+    return list(dict.fromkeys(hit.uri for hit in hits.hits))[:DOCUMENTS_MAX]
+
+
+async def _read(
+    resources: Resources, run_id: UUID, task_id: str, tool: Tool, uri: str
+) -> Recorded | str:
+    request = Request(task_id, "read", {"tool": dict(tool.identity), "uri": uri})
+    return await call(resources, run_id, request, partial(_perform, run_id, tool, uri))
+
+
+async def _perform(run_id: UUID, tool: Tool, uri: str) -> Answer:
+    reading = await tool.read(uri)
+    return Answer(
+        {"source_id": source_id(run_id, reading.source), "uri": uri},
+        partial(_keep, run_id, reading),
+    )
+
+
+async def _keep(run_id: UUID, reading: Reading, tx: Transaction) -> None:
+    if reading.extraction is not None:
+        await documents.record(tx, [reading.extraction])
+    await sources.record(tx, run_id, reading.source)

@@ -1,0 +1,136 @@
+"""Writes a report as Markdown: claims with numbered citations, then the exact quotes that the numbers stand for.
+
+Pure text work. A number is given to an evidence id when it is first cited; nothing else can be cited. What was not done
+is said: gaps, disagreements, documents that could not be read, claims left out.
+"""
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from ledger.evidence import Evidence
+from ledger.sources import Source
+from ledger.tasks import Task
+from nodes.material import Draft, DraftSection, DraftSentence, Skipped, Verdict
+
+# The list of unread documents is for the reader's judgement; `perdure show` has all of them.
+SKIPPED_SHOWN_MAX = 10
+
+_MARKUP = re.compile(r"([\\`*_\[\]<>#|])")
+
+
+@dataclass(frozen=True, slots=True)
+class Material:
+    """What a report is written from."""
+
+    question: str
+    disclosure: str
+    draft: Draft
+    verdicts: Mapping[str, Verdict]
+    evidence: Mapping[str, Evidence]
+    sources: Mapping[str, Source]
+    tasks: tuple[Task, ...]
+    skipped: tuple[Skipped, ...]
+    left_out: Mapping[str, int]
+
+
+@dataclass(frozen=True, slots=True)
+class Report:
+    """The report, and the evidence ids that its numbers 1, 2, … stand for."""
+
+    markdown: str
+    citations: tuple[str, ...]
+
+
+def write(material: Material) -> Report:
+    """Write the report of what stands."""
+    numbers: dict[str, int] = {}
+    body = [_section(section, material, numbers) for section in material.draft.sections]
+    parts = [
+        f"# {escaped(material.question)}",
+        f"> {material.disclosure}",
+        *(part for part in body if part),
+        *(
+            []
+            if numbers
+            else ["The material does not answer this question: nothing in it could be cited."]
+        ),
+        *_reservations(material),
+        *_citations(material, numbers),
+    ]
+    return Report("\n\n".join(parts) + "\n", tuple(numbers))
+
+
+def escaped(text: str) -> str:
+    """Return text from outside so that it is text in Markdown too: no markup, no HTML, on one line."""
+    return _MARKUP.sub(r"\\\1", " ".join(text.split()))
+
+
+def _section(section: DraftSection, material: Material, numbers: dict[str, int]) -> str:
+    standing = [
+        sentence
+        for sentence in section.sentences
+        if material.verdicts.get(sentence.finding_id) is Verdict.SUPPORTED
+    ]
+    if not standing:
+        return ""
+    lines = [f"- {escaped(sentence.text)} {_numbers(sentence, numbers)}" for sentence in standing]
+    return f"## {escaped(section.heading)}\n\n" + "\n".join(lines)
+
+
+def _numbers(sentence: DraftSentence, numbers: dict[str, int]) -> str:
+    return "".join(
+        f"[{numbers.setdefault(name, len(numbers) + 1)}]" for name in sentence.evidence_ids
+    )
+
+
+def _reservations(material: Material) -> list[str]:
+    draft = material.draft
+    blocked = [
+        f"{task.question} ({task.reason})" for task in material.tasks if task.status == "blocked"
+    ]
+    failures = [failure for task in material.tasks for failure in task.failures]
+    doubted = [
+        f"{sentence.text} ({material.verdicts[sentence.finding_id].value})"
+        for section in draft.sections
+        for sentence in section.sentences
+        if material.verdicts[sentence.finding_id] is not Verdict.SUPPORTED
+    ]
+    left_out = [
+        f"{count} further claims of task {task_id}" for task_id, count in material.left_out.items()
+    ]
+    return [
+        *_listed("Where the sources disagree", [pair.reason for pair in draft.disagreements]),
+        *_listed("What was not answered", list(dict.fromkeys(draft.gaps))),
+        *_listed("What could not be researched", list(dict.fromkeys([*blocked, *failures]))),
+        *_listed("What the quotes do not support", doubted),
+        *_listed("What did not fit into this report", left_out),
+        *_listed("Documents that could not be read", _skipped(material.skipped)),
+    ]
+
+
+def _skipped(skipped: Sequence[Skipped]) -> list[str]:
+    shown = [f"{document.uri}: {document.reason}" for document in skipped[:SKIPPED_SHOWN_MAX]]
+    return shown + (
+        [f"and {len(skipped) - SKIPPED_SHOWN_MAX} more"] if len(skipped) > SKIPPED_SHOWN_MAX else []
+    )
+
+
+def _listed(heading: str, lines: Sequence[str]) -> list[str]:
+    return (
+        [f"## {heading}\n\n" + "\n".join(f"- {escaped(line)}" for line in lines)] if lines else []
+    )
+
+
+def _citations(material: Material, numbers: Mapping[str, int]) -> list[str]:
+    lines = [
+        _citation(number, material.evidence[name], material) for name, number in numbers.items()
+    ]
+    return ["## Citations\n\n" + "\n".join(lines)] if lines else []
+
+
+def _citation(number: int, quote: Evidence, material: Material) -> str:
+    source = material.sources[quote.source_id]
+    title = escaped(source.title or source.uri)
+    place = f"characters {quote.start}–{quote.end} of `{quote.text_artifact[:19]}…`"
+    return f"{number}. “{escaped(quote.exact)}”\n   — {title}, <{source.uri}>, {place}"

@@ -1,0 +1,129 @@
+"""What a step may use: the ledger, who thinks, the tools, where reports go, who is told of progress.
+
+Nothing of this enters state or LangGraph's `configurable`, which are stored in the clear.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Protocol
+from uuid import UUID
+
+from langgraph.runtime import Runtime
+
+from ledger import runs
+from ledger.canonical import Json
+from ledger.db import Ledger
+from ledger.documents import NewExtraction
+from ledger.sources import NewSource
+from nodes.material import SearchResult, Skipped
+from nodes.options import BadInput, RunOptions
+from nodes.researchers.base import Researcher
+
+
+@dataclass(frozen=True, slots=True)
+class Reading:
+    """A document that a tool read; `extraction` holds bytes and text that are not in the ledger yet."""
+
+    source: NewSource
+    extraction: NewExtraction | None = None
+
+
+class Tool(Protocol):
+    """Finds documents and reads them; raises OperationFailed where it cannot."""
+
+    @property
+    def name(self) -> str:
+        """The name by which a result says where it came from."""
+        ...
+
+    @property
+    def identity(self) -> Mapping[str, Json]:
+        """What identifies the tool as it is set up now: part of the key of its operations."""
+        ...
+
+    async def search(self, query: str, limit: int) -> SearchResult:
+        """Return the best hits for a query."""
+        ...
+
+    async def read(self, uri: str) -> Reading:
+        """Return the document at an address that a search gave."""
+        ...
+
+
+class Toolbox(Protocol):
+    """Opens the tools of a run."""
+
+    async def prepare(self, options: RunOptions, progress: "Progress") -> str:
+        """Read the documents that the options name and return the artifact of their manifest.
+
+        Raises BadInput when there is nothing to research.
+        """
+        ...
+
+    async def tools(self, run: runs.Run) -> tuple[Tool, ...]:
+        """Return the tools of a prepared run."""
+        ...
+
+    async def skipped(self, run: runs.Run) -> tuple[Skipped, ...]:
+        """Return the documents that could not be read, with their reasons."""
+        ...
+
+
+class Progress(Protocol):
+    """Told how far the work is."""
+
+    def ingesting(self, done: int, total: int, uri: str) -> None:
+        """Say how many documents of the corpus are read."""
+        ...
+
+    def phase(self, run_id: UUID, phase: str, detail: str) -> None:
+        """Say that the run has come to another part of its work."""
+        ...
+
+    def task(self, run_id: UUID, task_id: str, status: str, detail: str) -> None:
+        """Say that a task has begun, moved on or ended."""
+        ...
+
+
+class Silent:
+    """Tells nobody."""
+
+    def ingesting(self, done: int, total: int, uri: str) -> None:
+        """Say nothing."""
+
+    def phase(self, run_id: UUID, phase: str, detail: str) -> None:
+        """Say nothing."""
+
+    def task(self, run_id: UUID, task_id: str, status: str, detail: str) -> None:
+        """Say nothing."""
+
+
+@dataclass(frozen=True, slots=True)
+class Workflow:
+    """Which workflow this code is, as it is written to a run's row."""
+
+    version: int
+    fingerprint: str
+
+
+@dataclass(frozen=True, slots=True)
+class Resources:
+    """Everything a step may use; opened once per process, see graph/runtime.py."""
+
+    ledger: Ledger
+    researcher: Researcher
+    toolbox: Toolbox
+    reports: Path
+    workflow: Workflow
+    progress: Progress = field(default_factory=Silent)
+
+
+def run_id_of(runtime: Runtime[Any]) -> UUID:
+    """Return the run that a step works for: a run is a LangGraph thread. Raises BadInput for a thread that is no UUID."""
+    info = runtime.execution_info
+    thread_id = info.thread_id if info else None
+    try:
+        return UUID(thread_id)
+    except (TypeError, ValueError) as error:
+        raise BadInput(f"a thread of perdure is named by a UUID, not by {thread_id!r}") from error

@@ -1,0 +1,115 @@
+"""The graph's state: plain JSON, a few kB however long the run is.
+
+Everything that grows stands in the ledger; state says where the work is and names what the next step needs. Text from
+outside never stands in a channel of its own: LangGraph inlines a top-level string into every checkpoint row, where a NUL
+or a lone surrogate would block the thread for ever.
+"""
+
+from typing import Annotated, Any, NotRequired, TypeAlias
+
+# Not typing's: below Python 3.12 LangGraph's server makes no input form from it.
+from typing_extensions import TypedDict
+
+
+class Question(TypedDict):
+    """What was asked."""
+
+    text: str
+
+
+class AskedReview(TypedDict):
+    """The review that the next review node waits for; `summary` is what a person sees at a glance."""
+
+    kind: str
+    review_id: str
+    summary: str
+
+
+class BranchOutcome(TypedDict):
+    """How a task ended."""
+
+    status: str
+    findings: int
+    gaps: int
+
+
+Outcomes: TypeAlias = dict[str, BranchOutcome]
+
+
+def keep_as_record(current: Question | None, update: "str | Question | None") -> Question | None:
+    """Take a question as it is typed and keep it inside a record, so that no text is a top-level channel value."""
+    if update is None:
+        return current
+    return {"text": update} if isinstance(update, str) else update
+
+
+def merge_outcomes(current: Outcomes, update: Outcomes | None) -> Outcomes:
+    """Join the outcomes of parallel branches; None empties the channel once they are collected."""
+    return {} if update is None else {**current, **update}
+
+
+class ResearchInput(TypedDict):
+    """What a run begins with."""
+
+    question: str
+
+
+class ResearchState(TypedDict):
+    """The state of a run between two steps."""
+
+    question: Annotated[Question, keep_as_record]
+    #: Where the run is, in words: the last step and what it did.
+    step: NotRequired[dict[str, Any]]
+    #: How many tasks stand in which status.
+    tasks: NotRequired[dict[str, int]]
+    #: Which wave of branches is out, from 1.
+    wave: NotRequired[int]
+    #: The tasks that dispatch sends to branches now.
+    ready: NotRequired[list[str]]
+    finished: Annotated[Outcomes, merge_outcomes]
+    #: The review that is asked, or {} when none is.
+    review: NotRequired[dict[str, str]]
+    #: What a person answered instead of approving: planned as further tasks.
+    guidance: NotRequired[list[str]]
+    #: Artifacts: the working summary, the draft, the report.
+    products: NotRequired[dict[str, str]]
+
+
+class ResearchOutput(TypedDict):
+    """What a run ends with: the report's artifact and the last step."""
+
+    step: NotRequired[dict[str, Any]]
+    products: NotRequired[dict[str, str]]
+
+
+class BranchInput(TypedDict):
+    """What dispatch sends to a branch."""
+
+    task_id: str
+
+
+class BranchState(TypedDict):
+    """The state of one branch: ids only, the texts are in the ledger."""
+
+    task_id: str
+    round: NotRequired[int]
+    #: The searches of the next round, inside a list for the same reason as the question.
+    queries: NotRequired[list[str]]
+    #: Operations of this round's searches, sources read so far, findings so far.
+    searches: NotRequired[list[str]]
+    sources: NotRequired[list[str]]
+    findings: NotRequired[list[str]]
+    #: Calls that failed for good, in words.
+    failures: NotRequired[list[str]]
+    gaps: NotRequired[list[str]]
+    step: NotRequired[dict[str, Any]]
+    finished: NotRequired[Outcomes]
+
+
+class BranchOutput(TypedDict):
+    """What a branch gives back."""
+
+    finished: Outcomes
+
+
+Update: TypeAlias = dict[str, Any]
