@@ -47,8 +47,8 @@ async def claims_for(question: str) -> tuple[ClaimDraft, ...]:
 async def test_the_answering_sentence_is_quoted_first_and_exactly() -> None:
     best = (await claims_for("Which port does the server listen on?"))[0]
     quote = best.quotes[0]
-    assert TEXT[quote.start : quote.end] == best.text
-    assert best.text == "The TCP port the server listens on; 5432 by default."
+    assert " ".join(TEXT[quote.start : quote.end].split()) == best.text
+    assert best.text == "`port` The TCP port the server listens on; 5432 by default."
 
 
 async def test_a_quote_goes_on_to_the_sentence_with_the_number() -> None:
