@@ -16,7 +16,7 @@ from nodes.material import Passage
 from nodes.researchers.keywords import Asked
 from nodes.tools.passages import PATH_SEPARATOR
 from nodes.tools.sentences import sentences
-from nodes.tools.structure import Kind, blocks
+from nodes.tools.structure import Block, Kind, blocks
 from nodes.tools.terms import terms
 
 # Share of the question's weight, and of its subject words, that one place must cover.
@@ -182,10 +182,14 @@ def _sentences(text: str) -> list[_Sentence]:
                     number,
                     held,
                     block.kind is Kind.CODE,
-                    text[start:stop].endswith(":"),
+                    _introduces(block, text[start:stop]),
                 )
             )
     return found
+
+
+def _introduces(block: Block, sentence: str) -> bool:
+    return block.kind is Kind.TERM or sentence.endswith(":")
 
 
 def _quote_end(parts: Sequence[_Sentence], at: int) -> int:
