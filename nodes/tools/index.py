@@ -23,7 +23,7 @@ from nodes.tools.passages import Readable, merge_hits, path, split_passages
 from nodes.tools.terms import terms, word_terms, words
 
 # Raised whenever an index made before would answer differently; belongs into the name of a saved folder.
-INDEX_VERSION = "1"
+INDEX_VERSION = "2"
 # A question names what a passage is about, and that is often said in a heading only.
 _HEADING_WEIGHT = 2
 # Passages are short and of like length, so neither repetition nor length says much (Anserini's defaults for passages).

@@ -61,6 +61,7 @@ async def test_a_quote_goes_on_to_the_sentence_with_the_number() -> None:
     [
         "What is the capital of Mongolia?",
         "What does io_method do?",
+        "What is the difference between is and ==?",
         "",
         "¿?",
         "ما هو المنفذ؟",

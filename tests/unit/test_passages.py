@@ -14,6 +14,7 @@ from nodes.tools.passages import (
     widen,
 )
 from nodes.tools.sentences import sentences
+from nodes.tools.structure import blocks
 
 MARKDOWN = """# Manual
 
@@ -140,3 +141,13 @@ def test_hits_that_cannot_be_read_give_no_passage() -> None:
 
 def test_a_heading_that_repeats_the_title_is_named_once() -> None:
     assert path("1. Limits", ("Limits", "Sizes")) == "1. Limits › Sizes"
+
+
+def test_a_bare_term_heads_its_description_and_is_quoted_with_it() -> None:
+    text = "## Settings\n\nport (integer)\n\nThe TCP port.\n\nTable 1. Sizes\n\n| a | 1 |\n"
+    assert cut(text) == [(text[text.index("port") : -1], ("Settings", "port (integer)"))]
+
+
+def test_indented_code_is_not_cut_into_sentences() -> None:
+    text = "Call it so:\n\n    a.b(1). C.d(2)\n    return e\n"
+    assert [block.kind.value for block in blocks(text)] == ["prose", "code"]
