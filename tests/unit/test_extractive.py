@@ -140,3 +140,17 @@ async def test_figures_count_answers_and_silence() -> None:
     assert (figures.answered, figures.unanswered) == (1, ("Which port?",))
     assert (figures.abstained, figures.invented) == (1, ())
     assert await ask(RESEARCHER, index, corpus, "Who is Napoleon?") == []
+
+
+async def test_a_part_that_named_no_subject_is_asked_again_with_that_of_the_whole() -> None:
+    question = "What is the autovacuum launcher and how often are workers started?"
+    gap = "The documents do not answer: how often are workers started?"
+    (again,) = await RESEARCHER.gap_tasks(question, [gap], 5)
+    assert again.question == "how often are workers started? (autovacuum launcher)"
+
+
+async def test_a_part_that_named_the_subject_is_not_asked_again() -> None:
+    question = "What does the autovacuum launcher do?"
+    assert (
+        await RESEARCHER.gap_tasks(question, [f"The documents do not answer: {question}"], 5) == ()
+    )
