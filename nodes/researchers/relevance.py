@@ -72,6 +72,8 @@ class Candidate:
     start: int
     end: int
     text: str
+    #: Its longer sentences: what two manuals, or two places of one, may both say.
+    said: frozenset[str]
     score: float
     answers: bool
 
@@ -138,8 +140,15 @@ class _Judge:
             + _form(self._asked, quoted[0], text)
         )
         offset = self._passage.start
+        said = (" ".join(self._passage.text[each.start : each.end].split()) for each in quoted)
         return Candidate(
-            self._passage, offset + start, offset + end, text, score, self._answers(at, held)
+            self._passage,
+            offset + start,
+            offset + end,
+            text,
+            frozenset(each for each in said if len(each.split()) >= _STATEMENT_WORDS_MIN),
+            score,
+            self._answers(at, held),
         )
 
     def _answers(self, at: int, held: Sequence[str]) -> bool:
@@ -222,7 +231,8 @@ def _cue(asked: Asked, sentence: str) -> float:
 
 
 def _same(one: Candidate, other: Candidate) -> bool:
+    """Tell whether two quotes share a stretch of a document, or a sentence that stands in two places."""
     overlaps = (
         one.passage.uri == other.passage.uri and one.start < other.end and other.start < one.end
     )
-    return overlaps or one.text == other.text
+    return overlaps or one.text == other.text or bool(one.said & other.said)
