@@ -6,27 +6,50 @@ the topology is the same. To execute a run it binds them to the process's resour
 
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
-from typing import Any
+from typing import Any, TypeAlias
 from uuid import UUID
 
 from langchain_core.runnables import RunnableConfig
 from langgraph.graph.state import CompiledStateGraph
 from langgraph_sdk.runtime import ServerRuntime
+from pydantic import ValidationError
 
-from graph.build import build_graph, topology
+from graph.build import topology
+from graph.runs import run_config
 from graph.server import server_runtime
-from ledger import leases
+from graph.working import working
+from ledger.runs import Run
+from nodes.options import BadInput, RunOptions
+
+Graph: TypeAlias = CompiledStateGraph[Any, Any, Any, Any]
 
 
 @asynccontextmanager
-async def graph(
-    config: RunnableConfig, runtime: ServerRuntime
-) -> AsyncGenerator[CompiledStateGraph[Any, Any, Any, Any]]:
-    """Yield the graph for one call of the server; raises RunHeld while another worker has the run."""
-    thread_id = config.get("configurable", {}).get("thread_id")
-    if runtime.execution_runtime is None or thread_id is None:
+async def graph(config: RunnableConfig, runtime: ServerRuntime[Any]) -> AsyncGenerator[Graph]:
+    """Yield the graph for one call of the server.
+
+    Raises RunHeld while another worker has the run, UnknownWorkflow, and BadInput for options that cannot be used.
+    """
+    execution = runtime.execution_runtime
+    if execution is None:
         yield topology().compile(name="perdure")
         return
+    run_id = UUID(str(config.get("configurable", {}).get("thread_id")))
     opened = await server_runtime()
-    async with leases.hold(opened.ledger, UUID(str(thread_id))):
-        yield build_graph(opened.resources).compile(name="perdure")
+    async with working(opened, run_id) as run:
+        # What the server is asked with wins over what is bound here, except for strict resume, which it leaves open.
+        bound = run_config(run_id, _options(run, execution.context))
+        yield opened.compiled(saver=False).with_config(bound)
+
+
+def _options(run: Run | None, context: Any) -> RunOptions:
+    """Return the options of the run's row; those that the server was given count for a new run only."""
+    if isinstance(context, RunOptions):
+        return context
+    try:
+        return RunOptions.model_validate(run.options if run else context or {})
+    except ValidationError as error:
+        problems = "; ".join(
+            f"{'.'.join(map(str, one['loc']))}: {one['msg']}" for one in error.errors()
+        )
+        raise BadInput(f"the run's options cannot be used: {problems}") from None

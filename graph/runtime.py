@@ -51,9 +51,10 @@ class Runtime:
         """Return a saver for one worker: one saver is one lock, so two workers never share one."""
         return RecordingPostgresSaver(self.saver_pool, self.ledger, self.resources.workflow)
 
-    def compiled(self) -> CompiledStateGraph[Any, Any, Any, Any]:
-        """Return the graph, bound to the resources, with a saver of its own."""
-        return build_graph(self.resources).compile(checkpointer=self.new_saver(), name="perdure")
+    def compiled(self, *, saver: bool = True) -> CompiledStateGraph[Any, Any, Any, Any]:
+        """Return the graph, bound to the resources, with a saver of its own unless LangGraph's server brings one."""
+        checkpointer = self.new_saver() if saver else None
+        return build_graph(self.resources).compile(checkpointer=checkpointer, name="perdure")
 
 
 @asynccontextmanager
