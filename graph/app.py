@@ -16,7 +16,7 @@ from pydantic import ValidationError
 
 from graph.build import topology
 from graph.runs import run_config
-from graph.server import server_runtime
+from graph.process import SERVER
 from graph.working import working
 from ledger.runs import Run
 from nodes.options import BadInput, RunOptions
@@ -35,7 +35,7 @@ async def graph(config: RunnableConfig, runtime: ServerRuntime[Any]) -> AsyncGen
         yield topology().compile(name="perdure")
         return
     run_id = UUID(str(config.get("configurable", {}).get("thread_id")))
-    opened = await server_runtime()
+    opened = await SERVER.runtime()
     async with working(opened, run_id) as run:
         # What the server is asked with wins over what is bound here, except for strict resume, which it leaves open.
         bound = run_config(run_id, _options(run, execution.context))

@@ -211,9 +211,10 @@ class Cluster:
 
     async def _run(self, program: str, *arguments: str, owner: Path | None = None) -> None:
         """Run one of the wheel's programs as the owner of the data, apart from our terminal and environment."""
-        process = await asyncio.create_subprocess_exec(
-            str(self.programs / program),
-            *arguments,
+        # Not asyncio's: uvloop, which LangGraph's server runs on, starts nothing as another user.
+        process = await asyncio.to_thread(
+            subprocess.Popen,
+            [str(self.programs / program), *arguments],
             cwd=self.directory,
             env={"LC_ALL": "C", "TZ": "UTC"},
             stdin=subprocess.DEVNULL,
@@ -223,7 +224,7 @@ class Cluster:
             **as_owner(owner or self.data),
         )
         try:
-            output, _ = await process.communicate()
+            output, _ = await asyncio.to_thread(process.communicate)
         except asyncio.CancelledError:
             process.kill()
             raise
