@@ -5,6 +5,7 @@ in between without the chain showing it. Entries hold ids, counts and digests, n
 """
 
 from datetime import UTC, datetime
+from typing import Any
 from uuid import UUID
 
 from pydantic import BaseModel, ConfigDict
@@ -30,7 +31,7 @@ class Entry(BaseModel):
     sequence: int
     event: str
     actor: str
-    detail: dict[str, Json]
+    detail: dict[str, Any]
     at: datetime
     previous: str | None
     hash: str

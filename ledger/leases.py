@@ -5,8 +5,10 @@ was frozen. A session lock tells at once whether the last owner still lives: it 
 """
 
 from collections.abc import AsyncGenerator
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from uuid import UUID
+
+import psycopg
 
 from ledger.db import CONNECTION_WAIT_SECONDS, Ledger, wrap_errors
 from ledger.errors import RunHeld
@@ -40,7 +42,7 @@ async def hold(ledger: Ledger, run_id: UUID) -> AsyncGenerator[int]:
         finally:
             ledger.held.pop(run_id, None)
             # A connection that was lost has let go already.
-            if not connection.broken:
+            with suppress(psycopg.OperationalError, psycopg.InterfaceError):
                 await connection.execute(_RELEASE.text, key)
 
 

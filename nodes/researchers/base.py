@@ -46,7 +46,9 @@ class Researcher(Protocol):
         """Judge whether a task is answered after `round_number` rounds (from 1) and what to try next."""
         ...
 
-    async def gap_tasks(self, question: str, gaps: Sequence[str], tasks_max: int) -> tuple[TaskDraft, ...]:
+    async def gap_tasks(
+        self, question: str, gaps: Sequence[str], tasks_max: int
+    ) -> tuple[TaskDraft, ...]:
         """Propose tasks worth another wave for what stayed unanswered; none if nothing is worth it."""
         ...
 

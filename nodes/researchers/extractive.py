@@ -1,40 +1,130 @@
 """The researcher that needs no language model: it finds the sentences that answer and says where they stand.
 
-Deterministic in every process. It claims nothing in words of its own: each claim is a stretch of a document.
+It claims nothing in words of its own: each claim is a stretch of a document. Everything here is a pure function of the
+arguments, the same in every process.
 """
 
 from collections.abc import Mapping, Sequence
 
-from nodes.material import Assessment, Claim, ClaimDraft, Passage, Quote, Task, TaskDraft
+from typing_extensions import override
+
+from nodes.material import (
+    Assessment,
+    Claim,
+    ClaimDraft,
+    Disagreement,
+    Draft,
+    DraftSection,
+    DraftSentence,
+    Passage,
+    Quote,
+    Task,
+    TaskDraft,
+    Verdict,
+)
+from nodes.researchers.base import Researcher
+from nodes.researchers.contradictions import disagreeing
 from nodes.researchers.facets import plan_tasks
-from nodes.researchers.keywords import read_question
-from nodes.researchers.relevance import best_quotes
+from nodes.researchers.keywords import Keyword, read_question
+from nodes.researchers.relevance import Candidate, best_quotes
+from nodes.researchers.verdicts import judge
 
-CLAIMS_MAX = 5
+# What a reader compares at a glance; the answer is among the first four in nine of ten cases where it is there at all.
+CLAIMS_MAX = 6
+# A second round asks in other words; a third would only repeat them.
+ROUNDS_MAX = 2
+# Searches of a second round, each without one of the keywords.
+_RELAXED_MAX = 4
 
 
-class ExtractiveResearcher:
+class ExtractiveResearcher(Researcher):
+    """Researches by the words of question and documents alone."""
+
     name = "extractive"
     version = "1"
-    disclosure = "This report was made without a language model, by extracting sentences from the documents."
+    disclosure = "This report was made without a language model: its sentences were extracted from the documents word for word."
 
+    @override
     async def plan(self, question: str, tasks_max: int) -> tuple[TaskDraft, ...]:
+        """Split a question into its facets, and a comparison into its sides."""
         return plan_tasks(question, tasks_max)
 
+    @override
     async def queries(self, task: Task) -> tuple[str, ...]:
+        """Return all keywords, those of the subject only, and the names only."""
         keywords = read_question(task.question).keywords
-        full = " ".join(k.word for k in keywords)
-        subject = " ".join(k.word for k in keywords if not k.is_asking)
-        names = " ".join(k.word for k in keywords if k.is_name)
-        return tuple(dict.fromkeys(q for q in (full, subject, names) if q)) or (task.question,)
+        subject = [keyword for keyword in keywords if not keyword.is_asking]
+        names = [keyword for keyword in keywords if keyword.is_name]
+        asked = (_query(keywords), _query(subject), _query(names))
+        return tuple(dict.fromkeys(query for query in asked if query)) or (task.question,)
 
+    @override
     async def extract(
         self, task: Task, passages: Sequence[Passage], rarity: Mapping[str, float]
     ) -> tuple[ClaimDraft, ...]:
-        return tuple(
-            ClaimDraft(c.text, (Quote(c.passage.text_artifact, c.start, c.end),), min(c.score, 1.0))
-            for c in best_quotes(read_question(task.question), passages, rarity, CLAIMS_MAX)
-        )
+        """Return the best quotes, or none where no passage covers what was asked."""
+        asked = read_question(task.question)
+        return tuple(_claim(quote) for quote in best_quotes(asked, passages, rarity, CLAIMS_MAX))
 
+    @override
     async def assess(self, task: Task, claims: Sequence[Claim], round_number: int) -> Assessment:
-        return Assessment(bool(claims))
+        """Be content with any claim; else ask once more with fewer words, then name the gap."""
+        if claims:
+            return Assessment(answered=True)
+        relaxed = _relaxed(task.question) if round_number < ROUNDS_MAX else ()
+        gap = f"The documents do not answer: {task.question}"
+        return Assessment(answered=False, queries=relaxed, gaps=(gap,))
+
+    @override
+    async def gap_tasks(
+        self, question: str, gaps: Sequence[str], tasks_max: int
+    ) -> tuple[TaskDraft, ...]:
+        """Propose none: without a model another task would ask the same words of the same documents."""
+        return ()
+
+    @override
+    async def disagreements(self, claims: Sequence[Claim]) -> tuple[Disagreement, ...]:
+        """Return pairs that say the same with another number or with a "not"."""
+        return disagreeing(claims)
+
+    @override
+    async def synthesize(
+        self, question: str, tasks: Sequence[Task], claims: Sequence[Claim], gaps: Sequence[str]
+    ) -> Draft:
+        """Give each task that found something a section, and say each thing once."""
+        said: set[str] = set()
+        sections: list[DraftSection] = []
+        for task in tasks:
+            own = [claim for claim in claims if claim.task_id == task.task_id]
+            new = [claim for claim in own if claim.text not in said]
+            said.update(claim.text for claim in new)
+            if new:
+                sections.append(
+                    DraftSection(task.question, tuple(_sentence(claim) for claim in new))
+                )
+        return Draft(tuple(sections), disagreeing(claims), tuple(gaps))
+
+    @override
+    async def check(self, sentence: str, quotes: Sequence[str]) -> Verdict:
+        """Compare the words of a sentence with those of its quotes."""
+        return judge(sentence, quotes)
+
+
+def _query(keywords: Sequence[Keyword]) -> str:
+    return " ".join(keyword.word for keyword in keywords)
+
+
+def _relaxed(question: str) -> tuple[str, ...]:
+    """Return searches that each leave one keyword out, because one word may be what the documents say otherwise."""
+    keywords = [keyword for keyword in read_question(question).keywords if not keyword.is_asking]
+    without = (_query([*keywords[:at], *keywords[at + 1 :]]) for at in range(len(keywords)))
+    return tuple(dict.fromkeys(query for query in without if query))[:_RELAXED_MAX]
+
+
+def _claim(quote: Candidate) -> ClaimDraft:
+    where = Quote(quote.passage.text_artifact, quote.start, quote.end)
+    return ClaimDraft(quote.text, (where,), min(max(quote.score, 0.0), 1.0))
+
+
+def _sentence(claim: Claim) -> DraftSentence:
+    return DraftSentence(claim.text, claim.finding_id, claim.evidence_ids)

@@ -13,29 +13,39 @@ from nodes.researchers.keywords import read_question
 # Longer than any question a person asks in one go; what follows is material that was pasted in.
 QUESTION_LENGTH_MAX = 2_000
 
-_ASKS = (
-    r"(?:what|which|who|whom|whose|when|where|why|how|is|are|was|were|do|does|did|can|could|should|must|may|will|would)"
-)
+_ASKS = r"(?:what|which|who|whom|whose|when|where|why|how|is|are|was|were|do|does|did|can|could|should|must|may|will|would)"
 _JOINT = re.compile(
     rf"[?？؟]+\s*(?:and\s+)?|[;\n]+\s*(?:and\s+)?(?={_ASKS}\b)|,\s*(?:and|or|but)?\s*(?={_ASKS}\b)|\s+and\s+(?={_ASKS}\b)",
     re.IGNORECASE,
 )
 _OPENS = re.compile(rf"{_ASKS}\b", re.IGNORECASE)
-_POINTS_BACK = re.compile(r"\b(?:it|its|they|them|their|this|these|those|that one)\b", re.IGNORECASE)
+_POINTS_BACK = re.compile(
+    r"\b(?:it|its|they|them|their|this|these|those|that one)\b", re.IGNORECASE
+)
 _SUBJECT = re.compile(
     r"^\s*(?:what(?:'s|’s| is| are| does| do)|who is|which is|where is|how (?:does|do|is|are))\s+(?:an?\s+|the\s+)?(.{2,60}?)"
     r"(?=\s+(?:work|do|mean|for|used|differ|in|on|and|good|look|made|when|if)\b|[?,;.]|$)",
     re.IGNORECASE,
 )
+# Either side, then both.
+_COMPARISON_TASKS = 3
 _SIDE = r"(?:an?\s+|the\s+)?(\S+(?:\s+\S+){0,4}?)"
 _COMPARISONS = (
-    re.compile(rf"\bdifferences?\s+between\s+{_SIDE}\s+and\s+{_SIDE}\s*(?:$|[?.,;]|\bin\b|\bwhen\b)", re.IGNORECASE),
+    re.compile(
+        rf"\bdifferences?\s+between\s+{_SIDE}\s+and\s+{_SIDE}\s*(?:$|[?.,;]|\bin\b|\bwhen\b)",
+        re.IGNORECASE,
+    ),
     re.compile(
         rf"\bhow\s+(?:do|does|is|are)\s+{_SIDE}\s+(?:differ|different)\s+from\s+{_SIDE}\s*(?:$|[?.,;]|\bin\b|\bwhen\b)",
         re.IGNORECASE,
     ),
-    re.compile(rf"\bcompare\s+{_SIDE}\s+(?:and|with|to)\s+{_SIDE}\s*(?:$|[?.,;]|\bin\b|\bwhen\b)", re.IGNORECASE),
-    re.compile(rf"^\s*{_SIDE}\s+(?:vs\.?|versus)\s+{_SIDE}\s*(?:$|[?.,;]|\bin\b|\bwhen\b)", re.IGNORECASE),
+    re.compile(
+        rf"\bcompare\s+{_SIDE}\s+(?:and|with|to)\s+{_SIDE}\s*(?:$|[?.,;]|\bin\b|\bwhen\b)",
+        re.IGNORECASE,
+    ),
+    re.compile(
+        rf"^\s*{_SIDE}\s+(?:vs\.?|versus)\s+{_SIDE}\s*(?:$|[?.,;]|\bin\b|\bwhen\b)", re.IGNORECASE
+    ),
 )
 
 
@@ -43,7 +53,7 @@ def plan_tasks(question: str, tasks_max: int) -> tuple[TaskDraft, ...]:
     """Split a question into at least one and at most `tasks_max` tasks named t1, t2, ..."""
     asked = question.strip()[:QUESTION_LENGTH_MAX] or question
     facets = split_facets(asked)
-    if len(facets) == 1 and tasks_max >= 3 and (sides := compared(facets[0])):
+    if len(facets) == 1 and tasks_max >= _COMPARISON_TASKS and (sides := compared(facets[0])):
         return _comparison(facets[0], sides)
     facets = facets if len(facets) <= tasks_max else (asked,)
     return tuple(TaskDraft(f"t{number}", facet) for number, facet in enumerate(facets, start=1))
@@ -66,7 +76,9 @@ def split_facets(question: str) -> tuple[str, ...]:
     if not facets:
         return (question,)
     subject = subject_of(facets[0])
-    return tuple(_marked(facet if n == 0 else _carry(facet, subject)) for n, facet in enumerate(facets))
+    return tuple(
+        _marked(facet if n == 0 else _carry(facet, subject)) for n, facet in enumerate(facets)
+    )
 
 
 def compared(question: str) -> tuple[str, str] | None:
@@ -81,7 +93,7 @@ def _completed(first: str, second: str) -> str:
     """Return the first side with the word that both share: in "deep and shallow copying", "deep copying"."""
     longer = len(second.split()) > len(first.split())
     name = any(keyword.is_name for keyword in read_question(f"is {first}").keywords)
-    return f"{first} {second.split()[-1]}" if longer and not name else first
+    return f"{first} {second.rsplit(maxsplit=1)[-1]}" if longer and not name else first
 
 
 def subject_of(question: str) -> str:
@@ -89,7 +101,7 @@ def subject_of(question: str) -> str:
     if match := _SUBJECT.search(question):
         return match.group(1).strip()
     keywords = read_question(question).keywords
-    names = [keyword.word for keyword in keywords if keyword.is_name]
+    names = [keyword.word for keyword in keywords if keyword.is_name or len(keyword.terms) > 1]
     return " ".join(names or [keyword.word for keyword in keywords if not keyword.is_asking][:4])
 
 

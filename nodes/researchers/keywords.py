@@ -22,14 +22,17 @@ _PARTS_MATCH = 0.5
 
 _ASKING_WORDS = frozenset(
     term
-    for word in """actually allow allowed answer anything ask available avoid bad become best better big care case cause
-    change come correct decide describe detail difference different differ difficult effect ever example exactly
-    exist explain fail find follow following get give given go good great handle happen happens help important
+    for word in re.findall(
+        r"\w+",
+        """actually allow allowed answer anything ask available avoid bad become best better big care case cause
+    change come correct decide describe detail difference different differ difficult easy effect ever example exactly
+    exist explain fail find fine follow following get give given go good great handle happen happens hard help idea important
     instead keep kind know large like list little long look lot make many mean means method much name necessary need
     new normally often old option ordinary please point possible precisely problem proper purpose put question
-    reason recommend relate require right rule say see select set should show simple small somebody someone something start
+    reason recommend relate require right rule safe say see select set should show simple small somebody someone something start
     stop suppose supposed sure take tell thing time try type typical understand unless usual usually value want way
-    work wrong write""".split()
+    work wrong write""",
+    )
     for term in word_terms(word)
 )
 _AMOUNT = re.compile(
@@ -55,12 +58,16 @@ class Keyword:
         known = max(rarity.get(self.terms[0], _RARITY_UNKNOWN), _RARITY_MIN)
         return known * (_ASKING_FACTOR if self.is_asking else 1.0)
 
-    def match(self, there: Collection[str]) -> float:
-        """Return 1.0 if the word is among the terms, less if only all of its parts are, else 0.0."""
+    def match(self, there: Collection[str], rarity: Mapping[str, float]) -> float:
+        """Return 1.0 if the word is among the terms, less if only all of its parts are, else 0.0.
+
+        The parts of a name that the corpus does not hold are other names.
+        """
         if self.terms[0] in there:
             return 1.0
         parts = self.terms[1:]
-        if parts and all(part in there for part in parts):
+        is_unknown_name = self.is_name and rarity.get(self.terms[0], 0.0) >= 1.0
+        if parts and not is_unknown_name and all(part in there for part in parts):
             return _PARTS_MATCH
         return 0.0
 
@@ -80,14 +87,17 @@ class Asked:
         total = sum(weights)
         if not total:
             return 0.0
-        return sum(w * k.match(there) for w, k in zip(weights, self.keywords, strict=True)) / total
+        return (
+            sum(w * k.match(there, rarity) for w, k in zip(weights, self.keywords, strict=True))
+            / total
+        )
 
-    def subjects_met(self, there: Collection[str]) -> float:
+    def subjects_met(self, there: Collection[str], rarity: Mapping[str, float]) -> float:
         """Return the share of the words of the subject that are among the terms, 0..1; 1 if it has none."""
         subjects = [keyword for keyword in self.keywords if not keyword.is_asking]
         if not subjects:
             return 1.0
-        return sum(keyword.match(there) for keyword in subjects) / len(subjects)
+        return sum(keyword.match(there, rarity) for keyword in subjects) / len(subjects)
 
     def nearness(self, there: Sequence[str], words_max: int) -> float:
         """Return the share of neighbours in the question that are at most `words_max` terms apart, 0..1."""
@@ -97,7 +107,9 @@ class Asked:
         places: dict[str, list[int]] = {}
         for at, term in enumerate(there):
             places.setdefault(term, []).append(at)
-        return sum(_meet(places.get(a, ()), places.get(b, ()), words_max) for a, b in pairs) / len(pairs)
+        return sum(_meet(places.get(a, ()), places.get(b, ()), words_max) for a, b in pairs) / len(
+            pairs
+        )
 
 
 def _meet(ones: Sequence[int], others: Sequence[int], words_max: int) -> bool:

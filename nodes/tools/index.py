@@ -6,39 +6,44 @@ equal scores keep the order of the corpus. A saved index is read through memory 
 
 import json
 import math
-import os
 import shutil
 import tempfile
 from array import array
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Self
+from typing import Any, Self, cast
 
-import bm25s
+import bm25s  # type: ignore[import-untyped]  # pyright: ignore[reportMissingTypeStubs]
 import numpy as np
-from bm25s.tokenization import Tokenized
 from numpy.typing import NDArray
 
 from nodes.material import Document, Hit, SearchResult
-from nodes.tools.passages import path, split_passages
+from nodes.tools.passages import Readable, merge_hits, path, split_passages
 from nodes.tools.terms import terms
 
 # Raised whenever an index made before would answer differently; belongs into the name of a saved folder.
 INDEX_VERSION = "1"
 # A question names what a passage is about, and that is often said in a heading only.
 _HEADING_WEIGHT = 2
+# Passages are short and of like length, so neither repetition nor length says much (Anserini's defaults for passages).
+_K1, _B = 0.9, 0.4
+# As many passages as it takes for their own frequencies to count as much as the assumption that all terms are alike.
+_PRIOR_PASSAGES = 50
 
 
 @dataclass(frozen=True, slots=True)
 class CorpusIndex:
-    """Finds passages. `places` has one row (document, start, end, heading) for each passage."""
+    """Finds passages. `places` has one row (document, start, end, heading) for each passage.
+
+    `model` is the `bm25s.BM25` of the passages, which has no types, or None where there is nothing to find.
+    """
 
     documents: tuple[tuple[str, str], ...]
     headings: tuple[str, ...]
     places: NDArray[np.int64]
     vocabulary: Mapping[str, int]
-    model: bm25s.BM25 | None
+    model: Any
 
     @classmethod
     def build(cls, documents: Iterable[tuple[Document, str]]) -> Self:
@@ -48,7 +53,11 @@ class CorpusIndex:
             builder.add(document, text)
         places = np.frombuffer(builder.places, dtype=np.int64).reshape(-1, 4)
         return cls(
-            tuple(builder.documents), tuple(builder.headings), places, builder.vocabulary, builder.model()
+            tuple(builder.documents),
+            tuple(builder.headings),
+            places,
+            builder.vocabulary,
+            builder.model(),
         )
 
     def save(self, folder: Path) -> None:
@@ -71,9 +80,11 @@ class CorpusIndex:
         """Open a saved index without reading it whole; raises FileNotFoundError where none was saved."""
         names = json.loads((folder / "names.json").read_text(encoding="utf-8"))
         places = np.load(folder / "places.npy", mmap_mode="r" if names["passages"] else None)
-        model = None
+        model: Any = None
         if names["has_model"]:
-            model = bm25s.BM25.load(str(folder / "bm25"), mmap=True, load_vocab=False, show_progress=False)
+            model = cast("Any", bm25s).BM25.load(
+                str(folder / "bm25"), mmap=True, load_vocab=False, show_progress=False
+            )
         return cls(
             tuple((uri, title) for uri, title in names["documents"]),
             tuple(names["headings"]),
@@ -91,17 +102,23 @@ class CorpusIndex:
         if self.model is None or not known or limit < 1:
             return SearchResult((), rarity, missing)
         scores = np.asarray(self.model.get_scores_from_ids(known))
-        return SearchResult(tuple(self._hit(at, scores) for at in _best(scores, limit)), rarity, missing)
+        return SearchResult(
+            tuple(self._hit(at, scores) for at in _best(scores, limit)), rarity, missing
+        )
 
     def rarity(self, term: str) -> float:
-        """Return the inverse document frequency of a term, scaled so that a term that occurs nowhere has 1.0."""
+        """Return the inverse document frequency of a term, scaled so that a term that occurs nowhere has 1.0.
+
+        In a few passages frequencies say little, so there the rarity of a term that occurs is drawn towards a half.
+        """
         passages = len(self.places)
         number = self.vocabulary.get(term)
         if number is None or self.model is None:
             return 1.0
         bounds = self.model.scores["indptr"]
         holding = int(bounds[number + 1]) - int(bounds[number])
-        return _idf(passages, holding) / _idf(passages, 0)
+        scaled = _idf(passages, holding) / _idf(passages, 0)
+        return (passages * scaled + _PRIOR_PASSAGES * 0.5) / (passages + _PRIOR_PASSAGES)
 
     def _hit(self, at: int, scores: NDArray[np.float32]) -> Hit:
         document, start, end, heading = (int(value) for value in self.places[at])
@@ -120,6 +137,20 @@ class CorpusIndex:
         (folder / "names.json").write_text(json.dumps(names), encoding="utf-8")
         if self.model is not None:
             self.model.save(str(folder / "bm25"), show_progress=False)
+
+
+def search_texts(readable: Sequence[Readable], queries: Sequence[str], limit: int) -> SearchResult:
+    """Search texts that no index holds, such as pages just fetched: the merged hits of all queries, with positions."""
+    index = CorpusIndex.build((given.document, given.text) for given in readable)
+    results = [index.search(query, limit) for query in queries]
+    return merge_results(results, limit)
+
+
+def merge_results(results: Sequence[SearchResult], limit: int) -> SearchResult:
+    """Merge the results of several queries over one corpus into one."""
+    rarity = {term: value for result in results for term, value in result.rarity.items()}
+    missing = dict.fromkeys(term for result in results for term in result.missing)
+    return SearchResult(merge_hits([r.hits for r in results], limit), rarity, tuple(missing))
 
 
 class _Builder:
@@ -142,11 +173,13 @@ class _Builder:
             heading_number = self.headings.setdefault(heading, len(self.headings))
             self.places.extend((number, piece.start, piece.end, heading_number))
 
-    def model(self) -> bm25s.BM25 | None:
+    def model(self) -> Any:
         if not self.vocabulary:
             return None
-        model = bm25s.BM25(method="lucene", auto_compile=False)
-        tokens: Any = Tokenized(ids=self._term_ids, vocab=self.vocabulary)
+        model = cast("Any", bm25s).BM25(method="lucene", k1=_K1, b=_B, auto_compile=False)
+        tokens = cast("Any", bm25s).tokenization.Tokenized(
+            ids=self._term_ids, vocab=self.vocabulary
+        )
         model.index(tokens, create_empty_token=False, show_progress=False)
         return model
 
@@ -170,7 +203,7 @@ def _best(scores: NDArray[np.float32], limit: int) -> list[int]:
 
 def _rename_unless_there(unfinished: Path, folder: Path) -> None:
     try:
-        os.rename(unfinished, folder)
+        unfinished.rename(folder)
     except OSError:
         # Somebody else was first; anything else that went wrong leaves no folder and must be heard.
         if not folder.exists():

@@ -6,7 +6,7 @@ question often names what only the heading says.
 """
 
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from nodes.material import Document, Hit, Passage
@@ -20,6 +20,8 @@ WORDS_MAX = 150
 LENGTH_MAX = 2_000
 # Rank at which reciprocal rank fusion halves a vote (Cormack, Clarke and Büttcher 2009 use 60 for long lists).
 _FUSION_RANK = 20
+# What lies beside a hit is worth reading and less likely to be what was asked for.
+NEIGHBOUR_SHARE = 0.5
 # Between the title of a document and its headings.
 PATH_SEPARATOR = " › "
 _WORD = re.compile(r"\S+")
@@ -63,39 +65,40 @@ def path(title: str, headings: Sequence[str]) -> str:
     return PATH_SEPARATOR.join(name for name in names if name)
 
 
-def merge_hits(results: Iterable[Sequence[Hit]], limit: int) -> tuple[Hit, ...]:
+def merge_hits(results: Sequence[Sequence[Hit]], limit: int) -> tuple[Hit, ...]:
     """Merge the hits of several queries by reciprocal rank fusion, best first.
 
     The score of a merged hit is its share of the best possible score, 0..1.
     """
     votes: dict[tuple[str, int | None, int | None], float] = {}
     first: dict[tuple[str, int | None, int | None], Hit] = {}
-    lists = list(results)
-    for hits in lists:
+    for hits in results:
         for rank, hit in enumerate(hits):
             place = (hit.uri, hit.start, hit.end)
             first.setdefault(place, hit)
             votes[place] = votes.get(place, 0.0) + _FUSION_RANK / (_FUSION_RANK + rank)
     order = sorted(votes, key=lambda place: (-votes[place], place[0], place[1] or 0))
-    return tuple(replace(first[place], score=votes[place] / len(lists)) for place in order[:limit])
+    return tuple(
+        replace(first[place], score=votes[place] / len(results)) for place in order[:limit]
+    )
 
 
 def widen(hits: Sequence[Hit], readable: Mapping[str, Readable]) -> tuple[Passage, ...]:
-    """Return the passages of the hits, each with its neighbours under the same heading, best first.
+    """Return the passages of the hits and their neighbours under the same heading, best first, each once.
 
-    Hits that share a stretch become one passage with the better score. A hit without positions, or in a document that
-    is not `readable`, gives none.
+    A neighbour counts half of its hit. A hit without positions, or in a document that is not `readable`, gives none.
     """
     split = {uri: list(split_passages(given.text)) for uri, given in readable.items()}
-    spans: dict[tuple[str, int, int], Passage] = {}
+    scores: dict[tuple[str, int], float] = {}
     for hit in hits:
-        if hit.start is None or hit.uri not in readable:
-            continue
-        around = _neighbourhood(split[hit.uri], hit.start)
-        if around:
-            passage = _passage(readable[hit.uri], around, hit.score)
-            spans.setdefault((hit.uri, passage.start, passage.end), passage)
-    return _without_overlap(sorted(spans.values(), key=lambda p: (-p.score, p.uri, p.start)))
+        pieces = split.get(hit.uri, [])
+        for at in _neighbourhood(pieces, hit.start):
+            share = 1.0 if pieces[at].start == hit.start else NEIGHBOUR_SHARE
+            scores[hit.uri, at] = max(scores.get((hit.uri, at), 0.0), hit.score * share)
+    passages = [
+        _passage(readable[uri], split[uri][at], score) for (uri, at), score in scores.items()
+    ]
+    return tuple(sorted(passages, key=lambda passage: (-passage.score, passage.uri, passage.start)))
 
 
 def _pack(text: str, section: Sequence[Block], headings: tuple[str, ...]) -> Iterator[Piece]:
@@ -137,38 +140,23 @@ def _cut(text: str, start: int, end: int) -> Iterator[tuple[int, int]]:
         yield begin, last
 
 
-def _neighbourhood(pieces: Sequence[Piece], start: int) -> list[Piece]:
-    at = next((n for n, piece in enumerate(pieces) if piece.start <= start < piece.end), None)
+def _neighbourhood(pieces: Sequence[Piece], start: int | None) -> list[int]:
+    """Return the numbers of the piece that begins at `start` and of those beside it under the same headings."""
+    at = next((n for n, piece in enumerate(pieces) if piece.start == start), None)
     if at is None:
         return []
-    near = pieces[max(at - 1, 0) : at + 2]
-    return [piece for piece in near if piece.headings == pieces[at].headings]
+    near = range(max(at - 1, 0), min(at + 2, len(pieces)))
+    return [n for n in near if pieces[n].headings == pieces[at].headings]
 
 
-def _passage(readable: Readable, around: Sequence[Piece], score: float) -> Passage:
+def _passage(readable: Readable, piece: Piece, score: float) -> Passage:
     document = readable.document
-    start, end = around[0].start, around[-1].end
     return Passage(
         uri=document.uri,
-        title=path(document.title, around[0].headings),
+        title=path(document.title, piece.headings),
         text_artifact=document.text_artifact,
-        start=start,
-        end=end,
-        text=readable.text[start:end],
+        start=piece.start,
+        end=piece.end,
+        text=readable.text[piece.start : piece.end],
         score=score,
     )
-
-
-def _without_overlap(passages: Sequence[Passage]) -> tuple[Passage, ...]:
-    """Drop what a better passage holds already and cut what it holds in part."""
-    kept: list[Passage] = []
-    for passage in passages:
-        start, end = passage.start, passage.end
-        for other in kept:
-            if other.uri == passage.uri and other.start < end and start < other.end:
-                start, end = (other.end, end) if other.start <= start else (start, other.start)
-        if start < end:
-            text = passage.text[start - passage.start : end - passage.start]
-            left = len(text) - len(text.lstrip())
-            kept.append(replace(passage, start=start + left, end=start + len(text.rstrip()), text=text.strip()))
-    return tuple(passage for passage in kept if passage.text)

@@ -8,8 +8,9 @@ their own are left out. Pure: the same text gives the same terms in every proces
 import re
 from collections.abc import Iterator
 from functools import lru_cache
+from typing import Any, cast
 
-import Stemmer
+import Stemmer  # type: ignore[import-not-found]
 
 _WORD = re.compile(r"[^\W_]+(?:[._:\-]+[^\W_]+)*")
 _CAMEL = re.compile(r"(?<=[a-z])(?=[A-Z][a-z])")
@@ -17,17 +18,21 @@ _SEPARATORS = re.compile(r"[._:\-]+")
 _MARKUP = re.compile(r"\\(?=[_*])")
 # Scripts written without spaces: two characters are the usual stand-in for a word there.
 _UNSPACED = re.compile(r"[\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af\u0e00-\u0e7f]{2,}")
+_STEMMER = cast("Any", Stemmer).Stemmer("english")
 # Longer runs of word characters are encoded data, which nobody asks for by name.
 _WORD_LENGTH_MAX = 64
 
 STOP_WORDS = frozenset(
-    """a about above after again against all also am an and any are as at be because been before being below between
+    re.findall(
+        r"\S+",
+        """a about above after again against all also am an and any are as at be because been before being below between
     both but by can cannot could d did do does doing don down during each either else etc few for from further had has
     have having he her here hers him his how i if in into is it its itself just ll m may me might more most must my
     neither no nor not of off on once one only onto or other our out over own per re s same shall she should so some
     such t than that the their them then there these they this those through thus to too under until up upon us ve
     very was we were what when where whether which while who whom whose why will with within without would yet you
-    your""".split()
+    your""",
+    )
 )
 
 
@@ -60,7 +65,9 @@ def is_identifier(word: str) -> bool:
     """Tell whether a word is a name from code or a product: it has digits, underscores, dots or inner capitals."""
     letters = word.strip("._:-")
     inner_capital = any(letter.isupper() for letter in letters[1:])
-    return "_" in letters or "." in letters or "::" in letters or inner_capital or _has_both(letters)
+    return (
+        "_" in letters or "." in letters or "::" in letters or inner_capital or _has_both(letters)
+    )
 
 
 def _has_both(word: str) -> bool:
@@ -79,9 +86,4 @@ def _whole(word: str) -> str:
     folded = word.casefold()
     if folded in STOP_WORDS:
         return ""
-    return _stemmer().stemWord(folded) if folded.isalpha() else folded
-
-
-@lru_cache(maxsize=1)
-def _stemmer() -> Stemmer.Stemmer:
-    return Stemmer.Stemmer("english")
+    return str(_STEMMER.stemWord(folded)) if folded.isalpha() else folded

@@ -12,8 +12,8 @@ from pathlib import Path
 
 from nodes.material import Claim, ClaimDraft, Task
 from nodes.researchers.base import Researcher
-from nodes.tools.index import CorpusIndex
-from nodes.tools.passages import Readable, merge_hits, widen
+from nodes.tools.index import CorpusIndex, merge_results
+from nodes.tools.passages import Readable, widen
 
 HITS_MAX = 12
 TASKS_MAX = 6
@@ -67,10 +67,19 @@ async def evaluate(
     unanswerable: Sequence[str],
 ) -> Figures:
     """Ask every question and count."""
-    missed = [item.question for item in answerable if not answers(item, await ask(researcher, index, corpus, item.question), corpus)]
-    invented = [question for question in unanswerable if await ask(researcher, index, corpus, question)]
+    missed = [
+        item.question
+        for item in answerable
+        if not answers(item, await ask(researcher, index, corpus, item.question), corpus)
+    ]
+    invented = [
+        question for question in unanswerable if await ask(researcher, index, corpus, question)
+    ]
     return Figures(
-        len(answerable) - len(missed), tuple(missed), len(unanswerable) - len(invented), tuple(invented)
+        len(answerable) - len(missed),
+        tuple(missed),
+        len(unanswerable) - len(invented),
+        tuple(invented),
     )
 
 
@@ -91,11 +100,9 @@ async def work(
     """Work one task as a branch does."""
     queries = await researcher.queries(task)
     for round_number in range(1, ROUNDS_MAX + 1):
-        results = [index.search(query, HITS_MAX) for query in queries]
-        rarity = {term: value for result in results for term, value in result.rarity.items()}
-        hits = merge_hits((result.hits for result in results), HITS_MAX)
-        read = {hit.uri: corpus[hit.uri] for hit in hits}
-        drafts = await researcher.extract(task, widen(hits, read), rarity)
+        found = merge_results([index.search(query, HITS_MAX) for query in queries], HITS_MAX)
+        read = {hit.uri: corpus[hit.uri] for hit in found.hits}
+        drafts = await researcher.extract(task, widen(found.hits, read), found.rarity)
         claims = [_recorded(task, number, draft) for number, draft in enumerate(drafts)]
         assessment = await researcher.assess(task, claims, round_number)
         if assessment.answered or not assessment.queries:
@@ -109,10 +116,16 @@ def answers(item: Answerable, claims: Sequence[ClaimDraft], corpus: Mapping[str,
     by_artifact = {readable.document.text_artifact: readable for readable in corpus.values()}
     quotes = [quote for claim in claims for quote in claim.quotes]
     cited = [
-        (by_artifact[quote.text_artifact].document.uri, by_artifact[quote.text_artifact].text[quote.start : quote.end])
+        (
+            by_artifact[quote.text_artifact].document.uri,
+            by_artifact[quote.text_artifact].text[quote.start : quote.end],
+        )
         for quote in quotes
     ]
-    found = [any(uri.endswith(file) and overlap(passage, text) for uri, text in cited) for file, passage in item.passages]
+    found = [
+        any(uri.endswith(file) and overlap(passage, text) for uri, text in cited)
+        for file, passage in item.passages
+    ]
     return all(found) if item.every else any(found)
 
 
@@ -124,4 +137,6 @@ def overlap(passage: str, quote: str) -> bool:
 
 
 def _recorded(task: Task, number: int, draft: ClaimDraft) -> Claim:
-    return Claim(f"f{number}", task.task_id, draft.text, (f"e{number}",), (draft.text,), draft.confidence)
+    return Claim(
+        f"f{number}", task.task_id, draft.text, (f"e{number}",), (draft.text,), draft.confidence
+    )

@@ -1,0 +1,32 @@
+"""Ledgers for tests: as many workers on one database as a test wants."""
+
+from collections.abc import AsyncGenerator
+from contextlib import asynccontextmanager
+from uuid import UUID
+
+from ledger import runs, tasks
+from ledger.db import Ledger, new_pool
+from ledger.faults import NO_FAULTS, Faults
+from ledger.ids import new_run_id
+
+
+@asynccontextmanager
+async def open_ledger(
+    database_url: str, worker: str = "worker", tenant: str = "default", faults: Faults = NO_FAULTS
+) -> AsyncGenerator[Ledger]:
+    """Open a ledger with a pool of its own."""
+    async with new_pool(database_url, 5) as pool:
+        yield Ledger(pool, worker, tenant, faults=faults)
+
+
+async def new_run(
+    ledger: Ledger, question: str = "Why?", task_ids: tuple[str, ...] = ("t1",)
+) -> UUID:
+    """Record a run with tasks that wait."""
+    run_id = new_run_id()
+    async with ledger.transaction() as tx:
+        await runs.create(tx, run_id, question, {}, 1, "sha256:topology")
+        await tasks.add(
+            tx, run_id, [(name, f"Question {name}?", ()) for name in task_ids], "branch"
+        )
+    return run_id
