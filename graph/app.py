@@ -18,17 +18,23 @@ from graph.build import topology
 from graph.runs import run_config
 from graph.process import SERVER
 from graph.working import working
+from ledger.errors import LedgerError
 from ledger.runs import Run
 from nodes.options import BadInput, RunOptions
 
 Graph: TypeAlias = CompiledStateGraph[Any, Any, Any, Any]
 
 
+class RunStopped(RuntimeError):
+    """What stopped a run, in words. LangGraph's server keeps the text of most other errors from whoever started the run."""
+
+
 @asynccontextmanager
 async def graph(config: RunnableConfig, runtime: ServerRuntime[Any]) -> AsyncGenerator[Graph]:
     """Yield the graph for one call of the server.
 
-    Raises RunHeld while another worker has the run, UnknownWorkflow, and BadInput for options that cannot be used.
+    Raises BadInput for options that cannot be used and RunStopped for whatever else stops a run: another worker that
+    has it, an unknown workflow, a database that is gone.
     """
     execution = runtime.execution_runtime
     if execution is None:
@@ -36,10 +42,12 @@ async def graph(config: RunnableConfig, runtime: ServerRuntime[Any]) -> AsyncGen
         return
     run_id = UUID(str(config.get("configurable", {}).get("thread_id")))
     opened = await SERVER.runtime()
-    async with working(opened, run_id) as run:
-        # What the server is asked with wins over what is bound here, except for strict resume, which it leaves open.
-        bound = run_config(run_id, _options(run, execution.context))
-        yield opened.compiled(saver=False).with_config(bound)
+    try:
+        async with working(opened, run_id) as run:
+            bound = run_config(run_id, _options(run, execution.context))
+            yield opened.compiled(saver=False).with_config(bound)
+    except LedgerError as error:
+        raise RunStopped(str(error)) from error
 
 
 def _options(run: Run | None, context: Any) -> RunOptions:

@@ -30,7 +30,7 @@ async def call(
     tries = AsyncRetrying(
         retry=_worth_another,
         stop=stop_after_attempt(ATTEMPTS_MAX),
-        wait=wait_exponential_jitter(initial=0.2, max=WAIT_SECONDS_MAX),
+        wait=wait_exponential_jitter(multiplier=0.2, max=WAIT_SECONDS_MAX),
         reraise=True,
     )
     try:

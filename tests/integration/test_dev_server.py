@@ -1,0 +1,250 @@
+"""LangGraph's dev server and everything else work the same runs: a thread is a run."""
+
+from collections.abc import AsyncIterator, Iterator
+from pathlib import Path
+from typing import Any
+from uuid import UUID
+
+import pytest
+
+from graph.runs import Outcome, decide, outcome, resume_run, start_run
+from graph.runtime import Runtime, open_runtime
+from graph.settings import load_settings
+from graph.working import working
+from ledger import reviews
+from ledger.ids import new_run_id
+from ledger.reviews import Decision, Review
+from nodes.options import RunOptions
+from tests.support.dev_server import DevServer, dev_server
+from tests.support.postgres import temporary_database
+
+QUESTION = "What does the assert statement do?"
+DOCUMENT = """# The assert statement
+
+Assert statements are a convenient way to insert debugging assertions into a program.
+The assert statement raises AssertionError when its condition is false.
+"""
+APPROVED = Decision(choice="approve", decided_by="ada")
+
+
+@pytest.fixture(scope="module")
+def corpus(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("corpus")
+    (folder / "assert.md").write_text(DOCUMENT)
+    return folder
+
+
+@pytest.fixture(scope="module")
+def environment(
+    server_url: str, template: str, corpus: Path, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[dict[str, str]]:
+    """Where all workers of these tests look: one database, one home, one corpus."""
+    with temporary_database(server_url, template=template) as url:
+        yield {
+            "PERDURE_DATABASE_URL": url,
+            "PERDURE_HOME": str(tmp_path_factory.mktemp("shared-home")),
+            "PERDURE_CORPUS": str(corpus),
+        }
+
+
+@pytest.fixture(scope="module")
+def server(
+    environment: dict[str, str], tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[DevServer]:
+    with dev_server(tmp_path_factory.mktemp("server"), environment) as running:
+        yield running
+
+
+@pytest.fixture
+async def command_line(environment: dict[str, str]) -> AsyncIterator[Runtime]:
+    """What the command line opens, in this process."""
+    settings = load_settings(
+        database_url=environment["PERDURE_DATABASE_URL"],
+        home=environment["PERDURE_HOME"],
+        corpus=environment["PERDURE_CORPUS"],
+    )
+    async with open_runtime(settings) as runtime:
+        yield runtime
+
+
+async def open_review(runtime: Runtime, thread_id: str) -> Review:
+    (review,) = (await outcome(runtime, UUID(thread_id))).reviews
+    return review
+
+
+def report_of(ended: Outcome) -> str:
+    assert ended.run.status == "completed"
+    assert ended.report_path is not None
+    return ended.report_path.read_text()
+
+
+async def test_a_run_that_a_killed_server_left_at_its_review_is_finished_on_the_command_line(
+    environment: dict[str, str], command_line: Runtime, tmp_path: Path
+) -> None:
+    """The server forgets its threads when it dies within ten seconds; the run forgets nothing."""
+    with dev_server(tmp_path / "doomed", environment) as doomed:
+        thread_id = await doomed.new_thread()
+        asked = await doomed.ask(thread_id, QUESTION, review="plan")
+        doomed.kill()
+
+    assert asked["__interrupt__"]
+    review = await open_review(command_line, thread_id)
+    await decide(command_line, review.review_id, APPROVED)
+    ended = await resume_run(command_line, UUID(thread_id))
+    assert "raises AssertionError" in report_of(ended)
+
+
+async def test_a_run_begun_on_the_command_line_is_finished_through_the_server(
+    server: DevServer, command_line: Runtime
+) -> None:
+    begun = await start_run(command_line, QUESTION, RunOptions(review="plan"))
+    (review,) = begun.reviews
+    await decide(command_line, review.review_id, APPROVED)
+
+    thread_id = str(begun.run.run_id)
+    await server.adopt(thread_id)
+    assert (await server.interrupt(thread_id))["value"]["review_id"] == review.review_id
+    answer = await server.answer(thread_id, review.review_id)
+
+    assert answer["step"]["name"] == "publish"
+    assert "raises AssertionError" in report_of(await outcome(command_line, begun.run.run_id))
+
+
+async def test_a_run_that_waits_in_the_server_is_paused_and_goes_on_when_studio_accepts(
+    server: DevServer, command_line: Runtime
+) -> None:
+    """Studio answers with a HumanResponse; the decision is in the ledger all the same."""
+    thread_id = await server.new_thread()
+    await server.ask(thread_id, QUESTION, review="plan")
+    paused = await outcome(command_line, UUID(thread_id))
+    assert paused.run.status == "paused"
+
+    await server.answer(thread_id, [{"type": "accept", "args": None}])
+
+    assert (await outcome(command_line, UUID(thread_id))).run.status == "completed"
+    decided = await decided_review(command_line, paused.reviews[0])
+    assert decided.decision == Decision(choice="approve", decided_by="studio")
+
+
+@pytest.mark.parametrize(
+    ("answer", "problem"),
+    [
+        ("yes", "nobody has decided"),
+        ({"type": "response", "args": " "}, "needs words"),
+        ({"type": "edit", "args": {"args": {"tasks": "none"}}}, "edited plan"),
+    ],
+)
+async def test_an_answer_that_decides_nothing_is_asked_again_with_the_problem(
+    server: DevServer, command_line: Runtime, answer: Any, problem: str
+) -> None:
+    """LangGraph keeps the answer of a step that failed and ignores every later one, so the step must not fail."""
+    thread_id = await server.new_thread()
+    await server.ask(thread_id, QUESTION, review="plan")
+
+    await server.answer(thread_id, answer)
+
+    assert problem in (await server.interrupt(thread_id))["value"]["description"]
+    await server.answer(thread_id, {"type": "accept", "args": None})
+    assert (await outcome(command_line, UUID(thread_id))).run.status == "completed"
+
+
+async def test_a_rejected_plan_ends_the_run_cancelled(
+    server: DevServer, command_line: Runtime
+) -> None:
+    thread_id = await server.new_thread()
+    await server.ask(thread_id, QUESTION, review="plan")
+
+    ended = await server.answer(thread_id, {"type": "ignore", "args": None})
+
+    assert ended["step"] == {"name": "review_plan", "decision": "reject"}
+    assert (await outcome(command_line, UUID(thread_id))).run.status == "cancelled"
+
+
+@pytest.mark.parametrize(
+    ("question", "problem"),
+    [("", "is empty"), ("a\x00b", "a NUL character"), ("a" * 100_000, "100,000 characters")],
+)
+async def test_a_question_that_cannot_be_used_fails_with_the_reason_and_a_better_one_works(
+    server: DevServer, command_line: Runtime, question: str, problem: str
+) -> None:
+    thread_id = await server.new_thread()
+    failed = await server.ask(thread_id, question, review="plan")
+    assert problem in failed["__error__"]["message"]
+
+    asked = await server.ask(thread_id, QUESTION, review="plan")
+    assert asked["__interrupt__"]
+
+
+async def test_a_run_that_fails_in_the_server_is_marked_failed_with_its_reason(
+    server: DevServer, command_line: Runtime
+) -> None:
+    thread_id = await server.new_thread()
+    failed = await server.ask(thread_id, QUESTION, corpus=["/no/such/folder"])
+
+    assert "/no/such/folder" in failed["__error__"]["message"]
+    run = (await outcome(command_line, UUID(thread_id))).run
+    assert run.status == "failed"
+    assert "/no/such/folder" in (run.reason or "")
+
+
+async def test_options_that_cannot_be_used_are_refused_by_name(server: DevServer) -> None:
+    thread_id = await server.new_thread()
+    failed = await server.ask(thread_id, QUESTION, branches=99)
+    assert "branches" in failed["__error__"]["message"]
+
+
+async def test_another_question_on_a_thread_is_refused_and_its_run_goes_on(
+    server: DevServer, command_line: Runtime
+) -> None:
+    """LangGraph drops the open review when a thread gets new input; the run still has it."""
+    thread_id = await server.new_thread()
+    await server.ask(thread_id, QUESTION, review="plan")
+
+    refused = await server.ask(thread_id, "What is a loop?", review="plan")
+
+    assert "begin a new thread" in refused["__error__"]["message"]
+    assert (await outcome(command_line, UUID(thread_id))).run.status == "paused"
+    review = await open_review(command_line, thread_id)
+    await decide(command_line, review.review_id, APPROVED)
+    ended = await resume_run(command_line, UUID(thread_id))
+    assert ended.run.question == QUESTION
+    assert ended.run.status == "completed"
+
+
+async def test_a_run_that_another_process_works_is_refused_by_the_server(
+    server: DevServer, command_line: Runtime
+) -> None:
+    run_id = new_run_id()
+    await server.adopt(str(run_id))
+    async with working(command_line, run_id):
+        refused = await server.ask(str(run_id), QUESTION)
+    assert "is being worked by" in refused["__error__"]["message"]
+
+
+async def test_studio_gets_forms_that_fit_on_a_screen(server: DevServer) -> None:
+    """Three schemas, made by the real server: on Python 3.11 it makes none from typing's own TypedDict."""
+    async with server.client() as client:
+        (assistant, *_) = await client.assistants.search(graph_id="perdure")
+        schemas: dict[str, Any] = {**await client.assistants.get_schemas(assistant["assistant_id"])}
+    assert sorted(schemas["input_schema"]["properties"]) == ["question"]
+    assert sorted(schemas["output_schema"]["properties"]) == ["products", "step"]
+    assert sorted(schemas["context_schema"]["properties"]) == [
+        "branches", "corpus", "model", "review",
+    ]  # fmt: skip
+
+
+async def test_each_step_says_what_it_did(server: DevServer) -> None:
+    """What Studio shows of a step is its update: a name and what came of it, in a few words."""
+    thread_id = await server.new_thread()
+    await server.ask(thread_id, QUESTION, review="none")
+    async with server.client() as client:
+        history = await client.threads.get_history(thread_id, limit=50)
+    steps = [one["values"].get("step", {}).get("name") for one in reversed(history)]
+    assert list(dict.fromkeys(filter(None, steps))) == [
+        "plan", "dispatch", "collect", "compact", "synthesize", "check", "publish",
+    ]  # fmt: skip
+
+
+async def decided_review(runtime: Runtime, review: Review) -> Review:
+    async with runtime.ledger.transaction() as tx:
+        return await reviews.get(tx, review.run_id, review.review_id)
