@@ -15,8 +15,8 @@ from langgraph_sdk.runtime import ServerRuntime
 from pydantic import ValidationError
 
 from graph.build import topology
-from graph.runs import run_config
 from graph.process import SERVER
+from graph.runs import run_config
 from graph.working import working
 from ledger.errors import LedgerError
 from ledger.runs import Run

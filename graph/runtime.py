@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import httpx
+from langchain_core.callbacks import BaseCallbackHandler
 from langgraph.graph.state import CompiledStateGraph
 
 from graph.build import build_graph, topology
@@ -18,6 +19,7 @@ from graph.embedded import embedded_postgres
 from graph.migrate import LANGGRAPH_SCHEMA, migrate
 from graph.saver import RecordingPostgresSaver
 from graph.settings import Settings
+from graph.tracing import tracing
 from graph.versions import WORKFLOW_VERSION, fingerprint
 from ledger.db import Ledger, Pool, new_pool, wrap_errors
 from ledger.faults import NO_FAULTS, Faults
@@ -41,6 +43,8 @@ class Runtime:
     settings: Settings
     resources: Resources
     saver_pool: Pool
+    #: What traces the graph; nothing unless LangSmith's variables ask for it.
+    callbacks: tuple[BaseCallbackHandler, ...] = ()
 
     @property
     def ledger(self) -> Ledger:
@@ -54,7 +58,8 @@ class Runtime:
     def compiled(self, *, saver: bool = True) -> CompiledStateGraph[Any, Any, Any, Any]:
         """Return the graph, bound to the resources, with a saver of its own unless LangGraph's server brings one."""
         checkpointer = self.new_saver() if saver else None
-        return build_graph(self.resources).compile(checkpointer=checkpointer, name="perdure")
+        graph = build_graph(self.resources).compile(checkpointer=checkpointer, name="perdure")
+        return graph.with_config(callbacks=list(self.callbacks))
 
 
 @asynccontextmanager
@@ -85,7 +90,8 @@ async def open_runtime(
             workflow=Workflow(WORKFLOW_VERSION, fingerprint(topology())),
             progress=progress or Silent(),
         )
-        yield Runtime(settings, resources, saver_pool)
+        callbacks = await stack.enter_async_context(tracing(show_text=settings.trace_documents))
+        yield Runtime(settings, resources, saver_pool, callbacks)
 
 
 def researcher(model: str) -> Researcher:
