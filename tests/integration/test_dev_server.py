@@ -6,6 +6,7 @@ from typing import Any
 from uuid import UUID
 
 import pytest
+from tenacity import AsyncRetrying, stop_after_delay, wait_fixed
 
 from graph.runs import Outcome, decide, outcome, resume_run, start_run
 from graph.runtime import Runtime, open_runtime
@@ -16,6 +17,7 @@ from ledger.ids import new_run_id
 from ledger.reviews import Decision, Review
 from nodes.options import RunOptions
 from tests.support.dev_server import DevServer, dev_server
+from tests.support.langsmith_endpoint import Received, langsmith_endpoint
 from tests.support.postgres import temporary_database
 
 QUESTION = "What does the assert statement do?"
@@ -48,10 +50,22 @@ def environment(
 
 
 @pytest.fixture(scope="module")
+def langsmith() -> Iterator[Received]:
+    with langsmith_endpoint() as received:
+        yield received
+
+
+@pytest.fixture(scope="module")
 def server(
-    environment: dict[str, str], tmp_path_factory: pytest.TempPathFactory
+    environment: dict[str, str], langsmith: Received, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[DevServer]:
-    with dev_server(tmp_path_factory.mktemp("server"), environment) as running:
+    """One server for all tests that leave it alive, because it takes seconds to start; it is traced."""
+    variables = {
+        "LANGSMITH_TRACING": "true",
+        "LANGSMITH_API_KEY": "key",
+        "LANGSMITH_ENDPOINT": langsmith.url,
+    }
+    with dev_server(tmp_path_factory.mktemp("server"), {**environment, **variables}) as running:
         yield running
 
 
@@ -126,24 +140,21 @@ async def test_a_run_that_waits_in_the_server_is_paused_and_goes_on_when_studio_
     assert decided.decision == Decision(choice="approve", decided_by="studio")
 
 
-@pytest.mark.parametrize(
-    ("answer", "problem"),
-    [
-        ("yes", "nobody has decided"),
-        ({"type": "response", "args": " "}, "needs words"),
-        ({"type": "edit", "args": {"args": {"tasks": "none"}}}, "edited plan"),
-    ],
-)
 async def test_an_answer_that_decides_nothing_is_asked_again_with_the_problem(
-    server: DevServer, command_line: Runtime, answer: Any, problem: str
+    server: DevServer, command_line: Runtime
 ) -> None:
     """LangGraph keeps the answer of a step that failed and ignores every later one, so the step must not fail."""
     thread_id = await server.new_thread()
     await server.ask(thread_id, QUESTION, review="plan")
 
-    await server.answer(thread_id, answer)
+    for answer, problem in (
+        ("yes", "nobody has decided"),
+        ({"type": "response", "args": " "}, "needs words"),
+        ({"type": "edit", "args": {"args": {"tasks": "none"}}}, "edited plan"),
+    ):
+        await server.answer(thread_id, answer)
+        assert problem in (await server.interrupt(thread_id))["value"]["description"]
 
-    assert problem in (await server.interrupt(thread_id))["value"]["description"]
     await server.answer(thread_id, {"type": "accept", "args": None})
     assert (await outcome(command_line, UUID(thread_id))).run.status == "completed"
 
@@ -160,16 +171,17 @@ async def test_a_rejected_plan_ends_the_run_cancelled(
     assert (await outcome(command_line, UUID(thread_id))).run.status == "cancelled"
 
 
-@pytest.mark.parametrize(
-    ("question", "problem"),
-    [("", "is empty"), ("a\x00b", "a NUL character"), ("a" * 100_000, "100,000 characters")],
-)
 async def test_a_question_that_cannot_be_used_fails_with_the_reason_and_a_better_one_works(
-    server: DevServer, command_line: Runtime, question: str, problem: str
+    server: DevServer,
 ) -> None:
     thread_id = await server.new_thread()
-    failed = await server.ask(thread_id, question, review="plan")
-    assert problem in failed["__error__"]["message"]
+    for question, problem in (
+        ("", "is empty"),
+        ("a\x00b", "a NUL character"),
+        ("a" * 100_000, "100,000 characters"),
+    ):
+        failed = await server.ask(thread_id, question, review="plan")
+        assert problem in failed["__error__"]["message"]
 
     asked = await server.ask(thread_id, QUESTION, review="plan")
     assert asked["__interrupt__"]
@@ -243,6 +255,22 @@ async def test_each_step_says_what_it_did(server: DevServer) -> None:
     assert list(dict.fromkeys(filter(None, steps))) == [
         "plan", "dispatch", "collect", "compact", "synthesize", "check", "publish",
     ]  # fmt: skip
+
+
+async def test_the_traces_of_the_server_hold_no_text(
+    server: DevServer, langsmith: Received
+) -> None:
+    thread_id = await server.new_thread()
+    await server.ask(thread_id, QUESTION, review="plan")
+
+    async for attempt in AsyncRetrying(stop=stop_after_delay(30), wait=wait_fixed(0.1)):
+        with attempt:
+            assert any(
+                step.get("name") == "review_plan"
+                and step["extra"]["metadata"]["perdure_run_id"] == thread_id
+                for step in langsmith.steps.values()
+            )
+    assert "assert statement" not in "\n".join(langsmith.bodies)
 
 
 async def decided_review(runtime: Runtime, review: Review) -> Review:
