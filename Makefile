@@ -42,7 +42,8 @@ dev: .venv/has-tests ## Start LangGraph's dev server with our checkpointer, for 
 		.venv/bin/langgraph dev --no-browser
 
 bench: .venv/has-tests ## Measure speed and memory, as ratios (a few minutes)
-	@$(RUN) pytest tests/benchmarks -o python_files='bench_*.py' --durations=0 -q -s
+	@set -e; for file in tests/benchmarks/[!_]*.py; do \
+		echo "perdure: $$file" >&2; $(RUN) tests.benchmarks.$$(basename $$file .py); done
 
 test-postgres15: .venv/has-tests ## Run the tests on a system PostgreSQL 15
 	@test -x $(POSTGRES15)/initdb || { echo "perdure: no PostgreSQL 15 in $(POSTGRES15). On Debian 12: apt install postgresql-15" \

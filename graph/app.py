@@ -30,7 +30,9 @@ class RunStopped(RuntimeError):
 
 
 @asynccontextmanager
-async def graph(config: RunnableConfig, runtime: ServerRuntime[Any]) -> AsyncGenerator[Graph]:
+async def graph(
+    config: RunnableConfig, runtime: ServerRuntime[RunOptions]
+) -> AsyncGenerator[Graph]:
     """Yield the graph for one call of the server.
 
     Raises BadInput for options that cannot be used and RunStopped for whatever else stops a run: another worker that
@@ -52,10 +54,9 @@ async def graph(config: RunnableConfig, runtime: ServerRuntime[Any]) -> AsyncGen
 
 def _options(run: Run | None, context: Any) -> RunOptions:
     """Return the options of the run's row; those that the server was given count for a new run only."""
-    if isinstance(context, RunOptions):
-        return context
+    given = run.options if run else context or {}
     try:
-        return RunOptions.model_validate(run.options if run else context or {})
+        return RunOptions.model_validate(given)
     except ValidationError as error:
         problems = "; ".join(
             f"{'.'.join(map(str, one['loc']))}: {one['msg']}" for one in error.errors()

@@ -36,7 +36,7 @@ START_SECONDS_MAX = 120
 STOP_SECONDS_MAX = 60
 # Backends of a killed server leave at their next wait; one that computes for longer is killed.
 ORPHAN_SECONDS_MAX = 5
-LOG_TAIL_LINES = 5
+LOG_TAIL_LINES = 8
 
 SETTINGS: Mapping[str, str] = {
     "listen_addresses": "",
@@ -169,7 +169,7 @@ class Cluster:
         return await asyncio.to_thread(_server_processes, self.data.resolve())
 
     async def _clear_remains(self) -> psutil.Process | None:
-        """Return a live postmaster; else see a dead one's backends out and remove a file that names a stranger."""
+        """Return a live postmaster; else see a dead one's backends out and remove its files where they mislead."""
         processes = await self._processes()
         pid = self._postmaster_pid()
         for process in processes:
@@ -178,7 +178,10 @@ class Cluster:
         _, busy = await asyncio.to_thread(psutil.wait_procs, processes, timeout=ORPHAN_SECONDS_MAX)
         for process in busy:
             process.kill()
-        if pid is not None and psutil.pid_exists(pid):
+        if pid is not None and psutil.pid_exists(
+            pid
+        ):  # PostgreSQL would take a zombie or a stranger for a postmaster
+            (self._socket_directory() / f".s.PGSQL.{PORT}.lock").unlink(missing_ok=True)
             (self.data / "postmaster.pid").unlink(missing_ok=True)
         return None
 

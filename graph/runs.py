@@ -4,6 +4,7 @@ LangGraph says what runs next; whether a run is finished is said by its row, bec
 middle of a run at some crash points. So the driver goes on until the row says completed or an open review stops it.
 """
 
+from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -14,8 +15,9 @@ from langchain_core.runnables import RunnableConfig
 from langgraph.graph.state import CompiledStateGraph
 from langgraph.types import Command, StateSnapshot
 
+from graph.errors import RunStuck
 from graph.runtime import Runtime, researcher
-from graph.working import RunStuck, working
+from graph.working import working
 from ledger import audit, reviews, runs, tasks
 from ledger.errors import NotFound, RunCancelled
 from ledger.ids import new_run_id
@@ -25,7 +27,7 @@ from nodes.options import RunOptions, checked_question
 from nodes.publish import report_path
 from nodes.review import checked_edit
 from nodes.state import Question
-from nodes.tools.corpus_files import find
+from nodes.tools.corpus_files import PYDOC_TOPICS, find
 
 Graph: TypeAlias = CompiledStateGraph[Any, Any, Any, Any]
 
@@ -51,8 +53,7 @@ async def start_run(
     """
     asked = checked_question(question)
     researcher(options.model)
-    if options.corpus:
-        find(options.corpus)  # a path that does not exist is refused before there is a run
+    options = options.model_copy(update={"corpus": located(options.corpus)})
     name = run_id or new_run_id()
     async with working(runtime, name, new=True):
         workflow = runtime.resources.workflow
@@ -60,6 +61,14 @@ async def start_run(
             body = options.model_dump(mode="json")
             run = await runs.create(tx, name, asked, body, workflow.version, workflow.fingerprint)
         return await _work(runtime, run)
+
+
+def located(corpus: Sequence[str]) -> tuple[str, ...]:
+    """Return the paths so that they hold in any folder; raises CorpusMissing before there is a run."""
+    paths = tuple(path if path == PYDOC_TOPICS else str(Path(path).absolute()) for path in corpus)
+    if paths:
+        find(paths)
+    return paths
 
 
 async def resume_run(runtime: Runtime, run_id: UUID) -> Outcome:

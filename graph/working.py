@@ -7,19 +7,13 @@ from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
 from uuid import UUID
 
+from graph.errors import RunStuck, UnknownWorkflow
 from graph.runtime import Runtime
 from ledger import leases, runs
-from ledger.errors import LedgerError, NotFound, OperationFailed
+from ledger.db import wrap_errors
+from ledger.errors import NotFound, OperationFailed
 from ledger.runs import Run
 from nodes.options import BadInput
-
-
-class RunStuck(LedgerError):
-    """Going on changed nothing: the graph has no next step and the run is not finished."""
-
-
-class UnknownWorkflow(LedgerError):
-    """The run was begun by another version of the workflow."""
 
 
 @asynccontextmanager
@@ -34,7 +28,9 @@ async def working(
     async with leases.hold(runtime.ledger, run_id):
         run = None if new else await _taken_up(runtime, run_id)
         try:
-            yield run
+            # LangGraph's own statements fail with the driver's errors.
+            with wrap_errors():
+                yield run
         except (BadInput, OperationFailed, RunStuck) as error:
             await _failed(runtime, run_id, str(error))
             raise

@@ -82,10 +82,9 @@ async def ready(tx: Transaction, run_id: UUID, limit: int) -> list[Task]:
     return [_task(tx, row) for row in await tx.many(_READY, run_id=run_id, limit=limit)]
 
 
-async def begin(tx: Transaction, run_id: UUID, task_id: str) -> Task:
-    """Begin a task, or go on with one that a dead worker began; an ended one is returned as it is."""
+async def begin(tx: Transaction, run_id: UUID, task_id: str) -> None:
+    """Begin a task, or a new attempt at one that a dead worker began; an ended one stays as it is."""
     await tx.run(_BEGIN, run_id=run_id, task_id=task_id)
-    return await get(tx, run_id, task_id)
 
 
 async def end(

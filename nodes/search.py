@@ -24,7 +24,9 @@ async def search(resources: Resources, state: BranchState, runtime: Runtime[RunO
     run_id = run_id_of(runtime)
     async with resources.ledger.transaction(run_id) as tx:
         run = await runs.get(tx, run_id)
-        task = await tasks.begin(tx, run_id, state["task_id"])
+        if state.get("round", 0) == 0:
+            await tasks.begin(tx, run_id, state["task_id"])
+        task = await tasks.get(tx, run_id, state["task_id"])
     queries = state.get("queries") or await resources.researcher.queries(
         recorded.as_task(task, run.question)
     )

@@ -30,7 +30,7 @@ _ASKING_WORDS = frozenset(
     instead keep kind know large like list little long look lot make many mean means method much name necessary need
     new normally often old option ordinary please point possible precisely problem proper purpose put question
     reason recommend relate require right rule safe say see select set should show simple small somebody someone something start
-    stop suppose supposed sure take tell thing time try type typical understand unless usual usually value want way
+    stop suppose supposed sure take tell thing time try type typical understand unless use usual usually value want way
     work wrong write""",
     )
     for term in word_terms(word)
@@ -41,6 +41,10 @@ _AMOUNT = re.compile(
     re.IGNORECASE,
 )
 _DEFINITION = re.compile(r"^\s*(?:what(?:'s|’s| is| are)|define|who is)\b", re.IGNORECASE)
+_PLACE = re.compile(r"\b(?:where|which (?:directory|file|folder))\b", re.IGNORECASE)
+_CHOICE = re.compile(
+    r"\bshould\b|\bor\b.*\?|\b(?:best|better|prefer\w*|recommend\w*)\b", re.IGNORECASE
+)
 _REASON = re.compile(r"\bwhy\b", re.IGNORECASE)
 
 
@@ -80,6 +84,8 @@ class Asked:
     wants_amount: bool
     wants_definition: bool
     wants_reason: bool
+    wants_place: bool
+    wants_choice: bool
 
     def coverage(self, there: Collection[str], rarity: Mapping[str, float]) -> float:
         """Return the share of the question's weight whose words are among the terms, 0..1."""
@@ -131,4 +137,6 @@ def read_question(question: str) -> Asked:
         wants_amount=_AMOUNT.search(question) is not None,
         wants_definition=_DEFINITION.search(question) is not None,
         wants_reason=_REASON.search(question) is not None,
+        wants_place=_PLACE.search(question) is not None,
+        wants_choice=_CHOICE.search(question) is not None,
     )

@@ -3,7 +3,7 @@
 A word of the question weighs what its rarity in the corpus is. A quote (a sentence and what belongs to it) is judged by
 the share of that weight that it covers together with the headings above it, by the share that its passage covers, by
 the opinion of the search, by whether words that stand together in the question stand together here, and by holding the
-kind of thing asked for (a number, a definition, a reason). A question counts as answered only where one place covers
+kind of thing asked for (a number, a definition, a reason, a place, advice). A question counts as answered only where one place covers
 most of its weight and most of its subject words: words that never meet in one place do not answer it.
 """
 
@@ -27,8 +27,7 @@ _QUOTE_SHARE = 0.40
 _PASSAGE_SHARE = 0.25
 _SEARCH_SHARE = 0.35
 _HEADING_SHARE = 0.15
-_NEAR_QUOTE_SHARE = 0.15
-_NEAR_PASSAGE_SHARE = 0.15
+_NEAR_SHARE = 0.15
 _CUE_BONUS = 0.20
 # Off for each quote that was chosen from the same passage before, so that other places are heard too.
 _REPEAT_MALUS = 0.10
@@ -47,6 +46,14 @@ _NUMBER = re.compile(
 )
 _DEFINES = re.compile(
     r"^\W*(?:\w+\W+){0,6}?(?:is|are|means|refers|denotes|provides|defines|lets|allows)\b",
+    re.IGNORECASE,
+)
+_SOMEWHERE = re.compile(
+    r"(?<!\w)[~.]?/\w|\b(?:director(?:y|ies)|folders?|locat\w+|resides?|stored|placed|kept|found) (?:in|at|under|of)\b",
+    re.IGNORECASE,
+)
+_ADVISES = re.compile(
+    r"\b(?:should|prefer\w*|recommend\w*|better|best|advis\w+|instead|rather than|more suitable)\b",
     re.IGNORECASE,
 )
 _BECAUSE = re.compile(
@@ -114,7 +121,6 @@ class _Judge:
             _PASSAGE_SHARE * asked.coverage(self._title.union(held), rarity)
             + _SEARCH_SHARE * passage.score
             + _HEADING_SHARE * asked.coverage(heading, rarity)
-            + _NEAR_PASSAGE_SHARE * asked.nearness(held, _NEAR_WORDS_MAX)
         )
 
     def candidate(self, at: int) -> Candidate:
@@ -126,7 +132,7 @@ class _Judge:
         score = (
             self._common
             + _QUOTE_SHARE * self._asked.coverage(self._title.union(held), self._rarity)
-            + _NEAR_QUOTE_SHARE * self._asked.nearness(held, _NEAR_WORDS_MAX)
+            + _NEAR_SHARE * self._asked.nearness(held, _NEAR_WORDS_MAX)
             + _form(self._asked, quoted[0], text)
         )
         offset = self._passage.start
@@ -203,6 +209,8 @@ def _cue(asked: Asked, sentence: str) -> float:
         (asked.wants_amount, _NUMBER),
         (asked.wants_definition, _DEFINES),
         (asked.wants_reason, _BECAUSE),
+        (asked.wants_place, _SOMEWHERE),
+        (asked.wants_choice, _ADVISES),
     )
     return sum(_CUE_BONUS for wants, cue in wanted if wants and cue.search(sentence))
 

@@ -14,13 +14,17 @@ from pydoc_data.topics import topics
 from urllib.parse import quote
 
 from nodes.material import Skipped
+from nodes.options import BadInput
 from nodes.tools.documents import DOCUMENT_BYTES_MAX, MEDIA_TYPES, RST, Unreadable, media_type_of
 
 # The language reference that every Python has inside.
 PYDOC_TOPICS = "pydoc:topics"
 
+# Sphinx puts the source of every page beside the pages; every sentence would be found twice.
+COPIES = {"_sources": "it holds the sources of the pages beside it; name it itself to read them"}
 
-class CorpusMissing(Exception):
+
+class CorpusMissing(BadInput):
     """A path of the corpus does not exist."""
 
     def __init__(self, path: str) -> None:
@@ -30,7 +34,7 @@ class CorpusMissing(Exception):
         self.path = path
 
 
-class CorpusEmpty(Exception):
+class CorpusEmpty(BadInput):
     """Nothing in the corpus can be read; `skipped` says why."""
 
     def __init__(self, skipped: Sequence[Skipped]) -> None:
@@ -82,16 +86,21 @@ def find(paths: Sequence[str]) -> tuple[list[Found], list[Skipped]]:
         if given == PYDOC_TOPICS:
             walk.found.update((found.uri, found) for found in _pydoc())
             continue
-        path = Path(os.path.abspath(given))  # noqa: PTH100 - absolute() keeps "..", resolve() follows links
-        try:
-            status = path.stat()
-        except (OSError, ValueError) as error:
-            raise CorpusMissing(given) from error
+        path, status = _existing(given)
         if stat.S_ISDIR(status.st_mode):
             _walk_folder(path, status, walk)
         else:
             walk.found.setdefault(uri_of(path), Found(uri_of(path), path, status.st_size))
     return list(walk.found.values()), walk.skipped
+
+
+def _existing(given: str) -> tuple[Path, os.stat_result]:
+    path = Path(os.path.abspath(given))  # noqa: PTH100 - absolute() keeps "..", resolve() follows links
+    try:
+        # What was given, because an empty path would be the working folder.
+        return path, os.stat(given)  # noqa: PTH116
+    except (OSError, ValueError) as error:
+        raise CorpusMissing(given) from error
 
 
 def uri_of(path: Path) -> str:
@@ -139,10 +148,17 @@ def _walk_entries(
         try:
             status = path.stat()
         except OSError as error:
-            walk.skipped.append(Skipped(uri_of(path), _told(error)))
+            # A dangling link to something that is not read anyway is only counted.
+            if path.suffix.lower() in MEDIA_TYPES:
+                walk.skipped.append(Skipped(uri_of(path), _told(error)))
+            else:
+                kinds[_kind(path)] += 1
             continue
         if stat.S_ISDIR(status.st_mode):
-            yield path, status
+            if name in COPIES and "_static" in names:
+                walk.skipped.append(Skipped(uri_of(path), COPIES[name]))
+            else:
+                yield path, status
         elif path.suffix.lower() in MEDIA_TYPES:
             walk.found.setdefault(uri_of(path), Found(uri_of(path), path, status.st_size))
         else:

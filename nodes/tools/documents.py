@@ -100,7 +100,7 @@ def extractor_of(media_type: str) -> str:
     """
     match essence_of(media_type):
         case "text/html" | "application/xhtml+xml":
-            return f"trafilatura/{_version('trafilatura')}+blocks1"
+            return f"trafilatura/{_version('trafilatura')}+blocks2"
         case "application/pdf":
             return f"pypdf/{_version('pypdf')}+text1"
         case "text/markdown":

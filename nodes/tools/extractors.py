@@ -20,8 +20,22 @@ from nodes.tools.documents import Extracted, Unreadable, extractor_of
 EXTRACTION_SECONDS_MAX = 120
 
 
+# -P: a file called html.py in the user's folder is not ours to run.
+WORKER = (sys.executable, "-P", "-m", "nodes.tools.extraction_worker")
+
+
 class ExtractorLost(Unreadable):
     """The worker died or ran out of time over a document: nothing is known about it, and the next run tries again."""
+
+
+class ReadersDoNotStart(Exception):
+    """The worker processes end before they have read anything: something is wrong with the installation."""
+
+    def __init__(self) -> None:
+        super().__init__(
+            "The processes that read documents do not start. "
+            f"`{' '.join(WORKER)}` says why; installing perdure again usually helps."
+        )
 
 
 class Extractors:
@@ -66,7 +80,9 @@ class Extractors:
         """Lend a worker; one that was not left in order is killed, because half an answer may be in its pipe."""
         process = await self._slots.get()
         try:
-            process = process or await self._started()
+            # One that died since it was last used, out of memory perhaps, is not this document's fault.
+            if process is None or process.returncode is not None:
+                process = await self._started()
             yield process
         except BaseException:
             if process is not None:
@@ -78,8 +94,7 @@ class Extractors:
 
     async def _started(self) -> Process:
         process = await asyncio.create_subprocess_exec(
-            # -P: a file called html.py in the user's folder is not ours to run.
-            *(sys.executable, "-P", "-m", "nodes.tools.extraction_worker"),
+            *WORKER,
             stdin=PIPE,
             stdout=PIPE,
             stderr=DEVNULL,
@@ -87,6 +102,11 @@ class Extractors:
             start_new_session=True,
         )
         self._processes.add(process)
+        assert process.stdout is not None
+        # The end of the pipe, if it is not there to say that it is ready.
+        if not await process.stdout.readline():
+            await self._end(process)
+            raise ReadersDoNotStart
         return process
 
     async def _end(self, process: Process) -> None:

@@ -28,6 +28,10 @@ INDEX_VERSION = "1"
 _HEADING_WEIGHT = 2
 # Passages are short and of like length, so neither repetition nor length says much (Anserini's defaults for passages).
 _K1, _B = 0.9, 0.4
+# Directories of links, indexes and bare code name everything and explain nothing.
+_LISTING_WORTH = 0.7
+_LISTING_LINES_MIN = 6
+_LISTING_WORDS_MAX = 4
 # As many passages as it takes for their own frequencies to count as much as the assumption that all terms are alike.
 _PRIOR_PASSAGES = 50
 
@@ -42,6 +46,7 @@ class CorpusIndex:
     documents: tuple[tuple[str, str], ...]
     headings: tuple[str, ...]
     places: NDArray[np.int64]
+    worth: NDArray[np.float32]
     vocabulary: Mapping[str, int]
     model: Any
 
@@ -56,6 +61,7 @@ class CorpusIndex:
             tuple(builder.documents),
             tuple(builder.headings),
             places,
+            np.array(builder.worth, dtype=np.float32),
             builder.vocabulary,
             builder.model(),
         )
@@ -89,6 +95,7 @@ class CorpusIndex:
             tuple((uri, title) for uri, title in names["documents"]),
             tuple(names["headings"]),
             places,
+            np.load(folder / "worth.npy"),
             names["vocabulary"],
             model,
         )
@@ -101,7 +108,7 @@ class CorpusIndex:
         known = [self.vocabulary[term] for term in asked if term in self.vocabulary]
         if self.model is None or not known or limit < 1:
             return SearchResult((), rarity, missing)
-        scores = np.asarray(self.model.get_scores_from_ids(known))
+        scores = np.asarray(self.model.get_scores_from_ids(known)) * self.worth
         return SearchResult(
             tuple(self._hit(at, scores) for at in _best(scores, limit)), rarity, missing
         )
@@ -127,6 +134,7 @@ class CorpusIndex:
 
     def _write(self, folder: Path) -> None:
         np.save(folder / "places.npy", self.places)
+        np.save(folder / "worth.npy", self.worth)
         names = {
             "documents": self.documents,
             "headings": self.headings,
@@ -160,6 +168,7 @@ class _Builder:
         self.documents: list[tuple[str, str]] = []
         self.headings: dict[str, int] = {}
         self.places = array("q")
+        self.worth = array("f")
         self.vocabulary: dict[str, int] = {}
         self._term_ids: list[list[int]] = []
 
@@ -171,6 +180,7 @@ class _Builder:
             ids = self._ids(heading) * _HEADING_WEIGHT + self._ids(text[piece.start : piece.end])
             self._term_ids.append(ids)
             heading_number = self.headings.setdefault(heading, len(self.headings))
+            self.worth.append(_worth(text[piece.start : piece.end]))
             self.places.extend((number, piece.start, piece.end, heading_number))
 
     def model(self) -> Any:
@@ -186,6 +196,13 @@ class _Builder:
     def _ids(self, text: str) -> list[int]:
         numbers = self.vocabulary
         return [numbers.setdefault(term, len(numbers)) for term in terms(text)]
+
+
+def _worth(passage: str) -> float:
+    lines = [line for line in passage.split("\n") if line.strip()]
+    short = sum(len(line.split()) <= _LISTING_WORDS_MAX for line in lines)
+    is_listing = len(lines) >= _LISTING_LINES_MIN and short > len(lines) / 2
+    return _LISTING_WORTH if is_listing else 1.0
 
 
 def _idf(passages: int, holding: int) -> float:

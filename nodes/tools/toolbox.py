@@ -14,7 +14,6 @@ from nodes.material import Skipped
 from nodes.options import BadInput, RunOptions
 from nodes.resources import Progress, Tool
 from nodes.tools.corpus import Corpus
-from nodes.tools.corpus_files import CorpusEmpty, CorpusMissing
 from nodes.tools.ingest import ingest
 from nodes.tools.manifest import Manifest
 from nodes.tools.web import WebSearch
@@ -60,12 +59,7 @@ class RunToolbox:
 
     async def _ingested(self, paths: Sequence[str], progress: Progress) -> Manifest:
         workers = os.cpu_count() or 1
-        try:
-            return await ingest(
-                paths, LedgerStore(self.ledger), progress.ingesting, workers=workers
-            )
-        except (CorpusMissing, CorpusEmpty) as error:
-            raise BadInput(str(error)) from error
+        return await ingest(paths, LedgerStore(self.ledger), progress.ingesting, workers=workers)
 
     async def tools(self, run: Run) -> tuple[Tool, ...]:
         """Return the tools of a prepared run."""

@@ -1,6 +1,7 @@
 """The journal repeats no finished call, loses no failed one, and lets no stale worker write."""
 
 import asyncio
+from functools import partial
 
 import pytest
 
@@ -83,7 +84,7 @@ async def test_a_late_second_answer_is_kept_and_not_accepted(database_url: str) 
 
         results = await asyncio.gather(
             *(
-                journal.call(ledger, run_id, request, lambda body=body: answers(body))
+                journal.call(ledger, run_id, request, partial(answers, body))
                 for body in ("one", "two")
             )
         )

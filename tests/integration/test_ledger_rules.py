@@ -169,14 +169,15 @@ async def test_a_finished_run_changes_no_more(database_url: str) -> None:
         run_id = await new_run(ledger)
         async with ledger.transaction() as tx:
             await runs.complete(tx, run_id, await artifacts.put(tx, b"report", "text/markdown"))
-        for change in (
-            lambda tx: runs.cancel(tx, run_id),
-            lambda tx: runs.set_status(tx, run_id, "running"),
-            lambda tx: runs.complete(tx, run_id, "sha256:other"),
-        ):
-            with pytest.raises(IllegalTransition):
-                async with ledger.transaction() as tx:
-                    await change(tx)
+        with pytest.raises(IllegalTransition):
+            async with ledger.transaction() as tx:
+                await runs.cancel(tx, run_id)
+        with pytest.raises(IllegalTransition):
+            async with ledger.transaction() as tx:
+                await runs.set_status(tx, run_id, "running")
+        with pytest.raises(IllegalTransition):
+            async with ledger.transaction() as tx:
+                await runs.complete(tx, run_id, "sha256:other")
 
 
 async def test_a_run_id_that_is_taken_is_refused_and_names_resume(database_url: str) -> None:
@@ -208,7 +209,8 @@ async def test_a_task_is_ready_when_what_it_depends_on_has_ended(database_url: s
         for name in ("a", "b", "c"):
             async with ledger.transaction() as tx:
                 ended.append([task.task_id for task in await tasks.ready(tx, run_id, 9)])
-                task = await tasks.begin(tx, run_id, name)
+                await tasks.begin(tx, run_id, name)
+                task = await tasks.get(tx, run_id, name)
                 await tasks.end(tx, run_id, task, "complete", reason=None, gaps=(), failures=())
         assert ended == [["a", "b"], ["b"], ["c"]]
 
@@ -217,9 +219,11 @@ async def test_an_ended_task_is_not_begun_again(database_url: str) -> None:
     async with open_ledger(database_url) as ledger:
         run_id = await new_run(ledger)
         async with ledger.transaction() as tx:
-            task = await tasks.begin(tx, run_id, "t1")
+            await tasks.begin(tx, run_id, "t1")
+            task = await tasks.get(tx, run_id, "t1")
             await tasks.end(tx, run_id, task, "complete", reason=None, gaps=(), failures=())
-            again = await tasks.begin(tx, run_id, "t1")
+            await tasks.begin(tx, run_id, "t1")
+            again = await tasks.get(tx, run_id, "t1")
         assert (again.status, again.attempts) == ("complete", 1)
 
 
@@ -249,7 +253,7 @@ async def test_the_audit_log_is_only_added_to(database_url: str, statement: str)
         await new_run(ledger)
         async with await psycopg.AsyncConnection.connect(database_url) as connection:
             with pytest.raises(psycopg.errors.RestrictViolation, match="append-only"):
-                await connection.execute(statement)  # type: ignore[arg-type]
+                await connection.execute(statement)
 
 
 async def test_a_run_has_one_holder_and_each_new_one_a_higher_fence(database_url: str) -> None:

@@ -1,7 +1,7 @@
 """Measures a researcher on the question set, in one process and without a database.
 
 Works each task as a branch does: queries, search, merge, widen, extract, assess, and a second round where that asks for
-one. A question is answered if one of its passages (each of them where `every` is set) overlaps a quote.
+one. A question is answered if for each of its parts one of that part's passages overlaps a quote.
 """
 
 import re
@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from nodes.material import Claim, ClaimDraft, Task
+from nodes.material import Claim, ClaimDraft, Quote, Task
 from nodes.researchers.base import Researcher
 from nodes.tools.index import CorpusIndex, merge_results
 from nodes.tools.passages import Readable, widen
@@ -22,12 +22,20 @@ QUESTIONS = Path(__file__).parent / "questions.toml"
 
 
 @dataclass(frozen=True, slots=True)
+class Place:
+    """Where an answer stands: the end of a file's address, a stretch of its text, and the part that it answers."""
+
+    file: str
+    passage: str
+    part: int
+
+
+@dataclass(frozen=True, slots=True)
 class Answerable:
-    """A question and where its answer stands: pairs of the end of an address and a stretch of its text."""
+    """A question and all the places that answer it."""
 
     question: str
-    passages: tuple[tuple[str, str], ...]
-    every: bool
+    places: tuple[Place, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,17 +54,22 @@ def questions() -> tuple[tuple[Answerable, ...], tuple[str, ...]]:
     answerable = tuple(
         Answerable(
             item["question"],
-            tuple((file, passage) for file, passage in item["passages"]),
-            item.get("every", False),
+            tuple(
+                Place(file, passage, *(part or [1])) for file, passage, *part in item["passages"]
+            ),
         )
         for item in data["answerable"]
     )
     return answerable, tuple(item["question"] for item in data["unanswerable"])
 
 
-def normalised(text: str) -> str:
-    """Return a text without markup and with white space collapsed, as passages are compared."""
-    return " ".join(re.sub(r"[`*\\]", "", text).split())
+def locate(passage: str, text: str) -> tuple[int, int] | None:
+    """Return where a passage stands in a text, whatever the markup and white space, or None."""
+    letters = (
+        re.escape(letter) for letter in passage if letter not in "`*\\" and not letter.isspace()
+    )
+    match = re.search(r"[\s`*\\]*".join(letters), text)
+    return match.span() if match else None
 
 
 async def evaluate(
@@ -112,28 +125,22 @@ async def work(
 
 
 def answers(item: Answerable, claims: Sequence[ClaimDraft], corpus: Mapping[str, Readable]) -> bool:
-    """Tell whether the quotes of the claims overlap what answers the question."""
-    by_artifact = {readable.document.text_artifact: readable for readable in corpus.values()}
+    """Tell whether the quotes of the claims answer all parts of a question."""
     quotes = [quote for claim in claims for quote in claim.quotes]
-    cited = [
-        (
-            by_artifact[quote.text_artifact].document.uri,
-            by_artifact[quote.text_artifact].text[quote.start : quote.end],
-        )
-        for quote in quotes
-    ]
-    found = [
-        any(uri.endswith(file) and overlap(passage, text) for uri, text in cited)
-        for file, passage in item.passages
-    ]
-    return all(found) if item.every else any(found)
+    met = {
+        place.part for place in item.places if any(_at(place, quote, corpus) for quote in quotes)
+    }
+    return met == {place.part for place in item.places}
 
 
-def overlap(passage: str, quote: str) -> bool:
-    """Tell whether a quote holds the passage, lies within it, or shares at least half of it."""
-    wanted, given = normalised(passage), normalised(quote)
-    half = max(len(wanted) // 2, 1)
-    return wanted in given or given in wanted or wanted[:half] in given or wanted[-half:] in given
+def _at(place: Place, quote: Quote, corpus: Mapping[str, Readable]) -> bool:
+    """Tell whether a quote overlaps a place."""
+    for readable in corpus.values():
+        document = readable.document
+        if document.text_artifact == quote.text_artifact and document.uri.endswith(place.file):
+            found = locate(place.passage, readable.text)
+            return found is not None and found[0] < quote.end and quote.start < found[1]
+    return False
 
 
 def _recorded(task: Task, number: int, draft: ClaimDraft) -> Claim:

@@ -8,6 +8,8 @@ from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
+from typing_extensions import override
+
 # Whole batches as plain JSON; LangSmith's own server takes compressed multipart.
 BATCHES = {
     "use_multipart_endpoint": False,
@@ -63,6 +65,7 @@ def langsmith_endpoint() -> Iterator[Received]:
             self.end_headers()
             self.wfile.write(body)
 
+        @override
         def log_message(self, *_: object) -> None:
             """Say nothing."""
 

@@ -1,0 +1,54 @@
+"""Real manuals: Debian's documentation packages, downloaded once and unpacked without being installed."""
+
+import os
+import shutil
+import subprocess
+from pathlib import Path
+
+POSTGRESQL_DOC = "postgresql-doc-15"
+PYTHON_DOC = "python3.11-doc"
+DEBIAN_POLICY = "debian-policy"
+
+DOWNLOAD_SECONDS_MAX = 300
+
+
+def debian_docs(package: str) -> Path | None:
+    """Return the folder of an unpacked package (`/usr/share/doc` is below it), None where it cannot be had.
+
+    The folder is kept in `$PERDURE_TEST_CACHE`, else in the user's cache folder; a package that was put there by hand is
+    taken as it is.
+    """
+    cache = _cache()
+    unpacked = cache / package
+    if unpacked.is_dir():
+        return unpacked
+    if not (shutil.which("apt-get") and shutil.which("dpkg-deb")):
+        return None
+    # Unpacked beside and renamed, so that an interrupted download is not taken for a package.
+    partial = cache / f"{package}.{os.getpid()}.partial"
+    partial.mkdir(parents=True)
+    try:
+        _run(["apt-get", "download", package], partial)
+        (archive,) = partial.glob("*.deb")
+        _run(["dpkg-deb", "-x", str(archive), str(partial / "root")], partial)
+        (partial / "root").rename(unpacked)
+    except (OSError, subprocess.SubprocessError, ValueError):
+        # Without a network, without the package in the sources, or another process was faster.
+        return unpacked if unpacked.is_dir() else None
+    finally:
+        shutil.rmtree(partial)
+    return unpacked
+
+
+def _run(command: list[str], folder: Path) -> None:
+    # As root apt drops its rights, may then not write here, and says so on stderr before it goes on as root.
+    subprocess.run(
+        command, cwd=folder, check=True, capture_output=True, timeout=DOWNLOAD_SECONDS_MAX
+    )
+
+
+def _cache() -> Path:
+    if chosen := os.environ.get("PERDURE_TEST_CACHE"):
+        return Path(chosen)
+    user = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
+    return Path(user) / "perdure-tests"

@@ -1,0 +1,110 @@
+"""Settings: where they come from, which wins, and what is said about one that cannot be used."""
+
+from pathlib import Path
+
+import pytest
+
+from graph.settings import SettingsInvalid, load_settings
+
+
+@pytest.fixture(autouse=True)
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """An empty working folder."""
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+def test_nothing_needs_to_be_set(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("PERDURE_HOME")
+    monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path))
+    settings = load_settings()
+    assert settings.home == tmp_path / "perdure"
+    assert settings.database_url is None
+    assert (settings.model, settings.tenant, settings.corpus) == ("extractive", "default", [])
+    assert not settings.trace_documents
+
+
+def test_a_variable_wins_over_the_file_and_an_option_over_both(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (folder / "perdure.toml").write_text(
+        'pool_size = 3\nmodel = "from-file"\ntenant = "from-file"\n'
+    )
+    monkeypatch.setenv("PERDURE_POOL_SIZE", "4")
+    monkeypatch.setenv("PERDURE_TENANT", "from-variable")
+    settings = load_settings(tenant="from-option")
+    assert (settings.model, settings.pool_size, settings.tenant) == ("from-file", 4, "from-option")
+
+
+@pytest.mark.parametrize(
+    ("text", "paths"),
+    [("a", ["a"]), ("a, b c,", ["a", "b c"]), ('["a,b", "c"]', ["a,b", "c"]), ("", [])],
+)
+def test_corpora_are_separated_by_commas_or_a_json_list(
+    text: str, paths: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("PERDURE_CORPUS", text)
+    assert load_settings().corpus == paths
+
+
+@pytest.mark.parametrize(
+    "url",
+    [
+        "postgresql://u:pw@h:5432/d",
+        "postgresql://u@/d?host=%2Frun%2Fpg",
+        "host=h dbname=d",
+        "postgres://h1,h2/d",
+    ],
+)
+def test_every_form_of_address_that_postgres_knows_is_taken(
+    url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("PERDURE_DATABASE_URL", url)
+    secret = load_settings().database_url
+    assert secret is not None
+    assert secret.get_secret_value() == url
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("DATABASE_URL", "mysql://user:sekret@host/db"),
+        ("DATABASE_URL", "sekret"),
+        ("POOL_SIZE", "sekret"),
+        ("POOL_SIZE", "1"),
+        ("LOG_LEVEL", "sekret"),
+        ("SEARCH_URL", "sekret"),
+        ("MODEL_BASE_URL", "sekret"),
+        ("TENANT", "Sekret or not"),
+        ("TRACE_DOCUMENTS", "sekret"),
+        ("CORPUS", '["sekret'),
+    ],
+)
+def test_a_bad_value_is_refused_by_name_and_not_repeated(
+    name: str, value: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv(f"PERDURE_{name}", value)
+    with pytest.raises(SettingsInvalid, match=f"PERDURE_{name}: .+") as refusal:
+        load_settings()
+    assert "sekret" not in str(refusal.value)
+    assert refusal.value.__cause__ is None
+
+
+@pytest.mark.parametrize(
+    ("text", "complaint"),
+    [
+        (b'modell = "x"', "modell is no setting"),
+        (b'model = "x', "perdure.toml"),
+        (b"\xff", "perdure.toml"),
+    ],
+)
+def test_a_file_that_cannot_be_used_is_named(text: bytes, complaint: str, folder: Path) -> None:
+    (folder / "perdure.toml").write_bytes(text)
+    with pytest.raises(SettingsInvalid, match=complaint):
+        load_settings()
+
+
+def test_a_password_is_not_shown(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PERDURE_DATABASE_URL", "postgresql://u:sekret@h/d")
+    assert "sekret" not in repr(load_settings())
+    assert "sekret" not in load_settings().model_dump_json()
