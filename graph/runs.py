@@ -15,6 +15,7 @@ from langchain_core.runnables import RunnableConfig
 from langgraph.graph.state import CompiledStateGraph
 from langgraph.types import Command, StateSnapshot
 
+from graph.display import run_html
 from graph.errors import RunStuck
 from graph.runtime import Runtime, researcher
 from graph.working import working
@@ -42,6 +43,9 @@ class Outcome:
     run: Run
     report_path: Path | None
     reviews: tuple[Review, ...]
+
+    def _repr_html_(self) -> str:
+        return run_html(self.run, self.report_path, self.reviews)
 
 
 async def start_run(
