@@ -18,7 +18,7 @@ async def test_a_notebook_runs(
     monkeypatch.setenv("PERDURE_DATABASE_URL", database_url)
     monkeypatch.setenv("PERDURE_HOME", str(tmp_path / "home"))
     monkeypatch.setenv("IPYTHONDIR", str(tmp_path / "ipython"))
-    notebook: Any = nbformat.reads(path.read_text(), as_version=4)
+    notebook = nbformat.read(path, as_version=4)  # type: ignore[no-untyped-call]
     assert not any(cell.get("outputs") for cell in notebook.cells)
 
     client = NotebookClient(notebook, timeout=120, resources={"metadata": {"path": str(tmp_path)}})
