@@ -11,7 +11,7 @@ from nodes.material import Hit
 from nodes.tools.passages import merge_hits
 
 # Places that are read for a task, over all its queries.
-PLACES_MAX = 16
+PLACES_MAX = 12
 
 
 @dataclass(frozen=True, slots=True)

@@ -17,8 +17,8 @@ from nodes.options import RunOptions
 from nodes.resources import Reading, Resources, Tool, run_id_of
 from nodes.state import BranchState, Update
 
-# Documents read per round: the answer stands in one of the first few or the query was wrong.
-DOCUMENTS_MAX = 8
+# Documents read per round: those of all places that are looked at.
+DOCUMENTS_MAX = 12
 
 
 async def read(resources: Resources, state: BranchState, runtime: Runtime[RunOptions]) -> Update:

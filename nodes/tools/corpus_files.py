@@ -125,7 +125,10 @@ def _walk_folder(root: Path, status: os.stat_result, walk: _Walk) -> None:
             reason = f"the same folder is read as {uri_of(known_as)}"
             walk.skipped.append(Skipped(uri_of(folder), reason))
             continue
-        waiting.extend(reversed(list(_walk_entries(folder, walk, kinds))))
+        below = list(_walk_entries(folder, walk, kinds))
+        # Links wait until all real folders were read, so that a document has its real name where it has two.
+        waiting[:0] = [entry for entry in reversed(below) if entry[0].is_symlink()]
+        waiting.extend(entry for entry in reversed(below) if not entry[0].is_symlink())
     for kind, count in sorted(kinds.items()):
         reason = f"{count} {'entry' if count == 1 else 'entries'} of kind {kind}: not read"
         walk.skipped.append(Skipped(uri_of(root), reason))

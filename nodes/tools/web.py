@@ -18,7 +18,7 @@ from ledger.sources import NewSource
 from nodes.material import Hit, SearchResult
 from nodes.resources import Reading
 from nodes.tools.documents import DOCUMENT_BYTES_MAX, Extracted, Unreadable, media_type_of
-from nodes.tools.extractors import Extractors
+from nodes.tools.extractors import ExtractorLost, Extractors
 
 # Long enough for a slow page, short against the patience of a person who watches.
 TIMEOUT_SECONDS = 30.0
@@ -66,9 +66,10 @@ class WebSearch:
         try:
             extracted = await self.extractors.extract(content, media_type)
         except Unreadable as error:
-            raise OperationFailed(
-                f"{uri} cannot be read: {error.reason}", transient=False
-            ) from error
+            # A reader that died says nothing of the page.
+            lost = isinstance(error, ExtractorLost)
+            reason = f"{uri} cannot be read: {error.reason}"
+            raise OperationFailed(reason, transient=lost) from error
         return Reading(_source(uri, response, extracted), _extraction(content, extracted))
 
     async def _get(self, address: str, params: dict[str, str]) -> httpx.Response:

@@ -28,7 +28,7 @@ def debian_docs(package: str) -> Path | None:
     partial = cache / f"{package}.{os.getpid()}.partial"
     partial.mkdir(parents=True)
     try:
-        _run(["apt-get", "download", package], partial)
+        _download(package, partial)
         (archive,) = partial.glob("*.deb")
         _run(["dpkg-deb", "-x", str(archive), str(partial / "root")], partial)
         (partial / "root").rename(unpacked)
@@ -38,6 +38,15 @@ def debian_docs(package: str) -> Path | None:
     finally:
         shutil.rmtree(partial)
     return unpacked
+
+
+def _download(package: str, folder: Path) -> None:
+    try:
+        _run(["apt-get", "download", package], folder)
+    except subprocess.CalledProcessError:
+        # A new machine has no package lists, or old ones.
+        _run(["apt-get", "update"], folder)
+        _run(["apt-get", "download", package], folder)
 
 
 def _run(command: list[str], folder: Path) -> None:

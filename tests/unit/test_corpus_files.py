@@ -84,6 +84,13 @@ def test_a_link_back_to_its_folder_ends_the_walk_there(tmp_path: Path) -> None:
     }
 
 
+def test_a_folder_with_two_names_is_read_under_its_real_one(tmp_path: Path) -> None:
+    page = write(tmp_path / "real" / "deep" / "x.html")
+    (tmp_path / "alias").symlink_to(page.parent)
+    assert uris(tmp_path) == [uri_of(page)]
+    assert list(reasons(tmp_path)) == [uri_of(tmp_path / "alias")]
+
+
 def test_a_dangling_link_is_skipped_with_its_reason(tmp_path: Path) -> None:
     (tmp_path / "gone.html").symlink_to(tmp_path / "nowhere")
     (tmp_path / "gone.js").symlink_to(tmp_path / "nowhere")

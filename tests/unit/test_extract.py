@@ -63,6 +63,21 @@ if x:
     )
 
 
+def test_no_word_is_lost_or_moved_where_marks_are_nested() -> None:
+    body = """<p>The clause <code>AS <em><code>data_type</code></em></code> is optional, as is
+      <code>CYCLE <b>or</b> <i>not</i></code>, and that is all that there is to say.</p>"""
+    assert text_of(page(body), HTML) == (
+        "The clause AS data_type is optional, as is CYCLE or not, and that is all that there is to say."
+    )
+
+
+def test_a_section_of_a_manual_is_read_whatever_its_name_says() -> None:
+    body = """<main><h1>FAQ</h1><p>Questions that are asked often, and answers.</p><section id="share-global-variables">
+      <h2>Share global variables<a class="headerlink" href="#x">¶</a></h2>
+      <p>The canonical way is a module that all import.</p></section></main>"""
+    assert "## Share global variables\n\nThe canonical way" in text_of(page(body), HTML)
+
+
 def test_navigation_and_heading_anchors_of_a_page_are_left_out() -> None:
     body = """<nav><a href="/">Home</a></nav><main><h1>Scope<a class="headerlink" href="#s">¶</a></h1>
       <p>What the manual is about, in a sentence that is long enough.</p></main>"""
