@@ -248,13 +248,26 @@ async def test_studio_gets_forms_that_fit_on_a_screen(server: DevServer) -> None
 async def test_each_step_says_what_it_did(server: DevServer) -> None:
     """What Studio shows of a step is its update: a name and what came of it, in a few words."""
     thread_id = await server.new_thread()
-    await server.ask(thread_id, QUESTION, review="none")
     async with server.client() as client:
-        history = await client.threads.get_history(thread_id, limit=50)
-    steps = [one["values"].get("step", {}).get("name") for one in reversed(history)]
-    assert list(dict.fromkeys(filter(None, steps))) == [
-        "plan", "dispatch", "collect", "compact", "synthesize", "check", "publish",
-    ]  # fmt: skip
+        updates = [
+            update
+            async for event in client.runs.stream(
+                thread_id,
+                "perdure",
+                input={"question": QUESTION},
+                context={"review": "none"},
+                stream_mode="updates",
+                stream_subgraphs=True,
+            )
+            if event.event.startswith("updates")
+            for update in event.data.items()
+        ]
+    said = {step: update["step"]["name"] for step, update in updates if update}
+    assert said == {
+        "plan": "plan", "dispatch": "dispatch", "search": "search", "read": "read", "extract": "extract",
+        "assess": "assess", "branch": "assess", "collect": "collect", "compact": "compact",
+        "synthesize": "synthesize", "check": "check", "publish": "publish",
+    }  # fmt: skip
 
 
 async def test_the_traces_of_the_server_hold_no_text(

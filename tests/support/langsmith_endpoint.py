@@ -48,7 +48,7 @@ def langsmith_endpoint() -> Iterator[Received]:
     """Serve until the block ends."""
     received = Received()
 
-    class Handler(BaseHTTPRequestHandler):
+    class Endpoint(BaseHTTPRequestHandler):
         def do_GET(self) -> None:
             received.requests += 1
             self._answer({"batch_ingest_config": BATCHES})
@@ -69,7 +69,7 @@ def langsmith_endpoint() -> Iterator[Received]:
         def log_message(self, *_: object) -> None:
             """Say nothing."""
 
-    with ThreadingHTTPServer(("127.0.0.1", 0), Handler) as server:
+    with ThreadingHTTPServer(("127.0.0.1", 0), Endpoint) as server:
         received.url = f"http://127.0.0.1:{server.server_port}"
         thread = threading.Thread(target=server.serve_forever)
         thread.start()
