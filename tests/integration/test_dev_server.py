@@ -159,6 +159,23 @@ async def test_an_answer_that_decides_nothing_is_asked_again_with_the_problem(
     assert (await outcome(command_line, UUID(thread_id))).run.status == "completed"
 
 
+async def test_an_answer_to_a_question_that_is_not_open_is_refused(
+    server: DevServer, command_line: Runtime
+) -> None:
+    """A second click must not answer the next question; LangGraph passes it over in silence unless resume is strict."""
+    thread_id = await server.new_thread()
+    await server.ask(thread_id, QUESTION, review="plan,report")
+    answered = (await server.interrupt(thread_id))["id"]
+    accept = {"type": "accept", "args": None}
+    await server.answer_to(thread_id, answered, accept)
+
+    refused = await server.answer_to(thread_id, answered, accept)
+
+    assert refused["__error__"]["error"] == "UnknownInterruptError"
+    review = await open_review(command_line, thread_id)
+    assert review.kind == "report"
+
+
 async def test_a_rejected_plan_ends_the_run_cancelled(
     server: DevServer, command_line: Runtime
 ) -> None:

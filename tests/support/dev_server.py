@@ -50,7 +50,11 @@ class DevServer:
     async def answer(self, thread_id: str, answer: Any) -> dict[str, Any]:
         """Resume a thread that waits for one review with an answer, by the id of its interrupt."""
         waiting = await self.interrupt(thread_id)
-        return await self._run(thread_id, command={"resume": {waiting["id"]: answer}})
+        return await self.answer_to(thread_id, waiting["id"], answer)
+
+    async def answer_to(self, thread_id: str, interrupt_id: str, answer: Any) -> dict[str, Any]:
+        """Resume a thread with an answer to this interrupt, whether it is open or not."""
+        return await self._run(thread_id, command={"resume": {interrupt_id: answer}})
 
     async def interrupt(self, thread_id: str) -> Any:
         """Return the one interrupt that a thread waits at."""
