@@ -1,11 +1,10 @@
 """Brings the database up to date: our schema, then LangGraph's tables, both under one polled lock."""
 
 from langgraph.checkpoint.postgres.aio import AsyncPostgresSaver
-from psycopg import AsyncConnection
-from psycopg.rows import DictRow, dict_row
 from psycopg.sql import SQL, Identifier
 
-from ledger.db import Connection, wrap_errors
+from graph.opening import connect
+from ledger.db import wrap_errors
 from ledger.migrate import apply_pending, only_one
 
 #: LangGraph's tables have no schema of their own to be named by: the search path puts them there.
@@ -18,18 +17,11 @@ async def migrate(database_url: str) -> int:
     Safe to call from any number of processes at once: one works, the others wait and find nothing to do.
     """
     with wrap_errors():
-        async with await _connect(database_url) as connection, only_one(connection):
+        async with await connect(database_url) as connection, only_one(connection):
             applied = await apply_pending(connection)
             await connection.execute(
                 SQL("CREATE SCHEMA IF NOT EXISTS {}").format(Identifier(LANGGRAPH_SCHEMA))
             )
-            async with await _connect(database_url, LANGGRAPH_SCHEMA) as saver_connection:
+            async with await connect(database_url, LANGGRAPH_SCHEMA) as saver_connection:
                 await AsyncPostgresSaver(saver_connection).setup()
     return applied
-
-
-async def _connect(database_url: str, schema: str | None = None) -> Connection:
-    options = f"-c search_path={schema}" if schema else None
-    return await AsyncConnection[DictRow].connect(
-        database_url, autocommit=True, prepare_threshold=None, row_factory=dict_row, options=options
-    )

@@ -20,7 +20,7 @@ from graph.errors import RunStuck
 from graph.runtime import Runtime, researcher
 from graph.working import working
 from ledger import audit, reviews, runs, tasks
-from ledger.errors import NotFound, RunCancelled
+from ledger.errors import RunCancelled
 from ledger.ids import new_run_id
 from ledger.reviews import Decision, Review
 from ledger.runs import Run
@@ -116,6 +116,7 @@ async def cancel_run(runtime: Runtime, run_id: UUID) -> Run:
 async def _work(runtime: Runtime, run: Run) -> Outcome:
     graph = runtime.compiled()
     options = RunOptions.model_validate(run.options)
+    runtime.resources.progress.phase(run.run_id, "begin", "")
     # A run that is cancelled meanwhile ends here; its row says so.
     with suppress(RunCancelled):
         await _drive(runtime, graph, run, options)
@@ -178,10 +179,5 @@ def run_config(run_id: UUID, options: RunOptions) -> RunnableConfig:
 
 async def find_run(runtime: Runtime, prefix: str) -> Run:
     """Return the run that a person means by its id or the beginning of it; raises NotFound or Ambiguous."""
-    wanted = prefix.strip().lower()
-    if not wanted or set(wanted) - set("0123456789abcdef-"):
-        raise NotFound(
-            f"{prefix!r} is no run id: a run is named by a UUID or its beginning; `perdure runs` lists them"
-        )
     async with runtime.ledger.transaction() as tx:
-        return await runs.find(tx, wanted)
+        return await runs.find(tx, prefix)

@@ -3,8 +3,6 @@
 Nothing that is opened here enters state or `configurable`.
 """
 
-import os
-import socket
 from collections.abc import AsyncGenerator
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
@@ -15,15 +13,14 @@ from langchain_core.callbacks import BaseCallbackHandler
 from langgraph.graph.state import CompiledStateGraph
 
 from graph.build import build_graph, topology
-from graph.embedded import embedded_postgres
 from graph.migrate import LANGGRAPH_SCHEMA, migrate
+from graph.opening import open_database, open_pool, this_worker
 from graph.saver import RecordingPostgresSaver
 from graph.settings import Settings
 from graph.tracing import tracing
 from graph.versions import WORKFLOW_VERSION, fingerprint
-from ledger.db import Ledger, Pool, new_pool, wrap_errors
+from ledger.db import Ledger, Pool
 from ledger.faults import NO_FAULTS, Faults
-from ledger.ids import new_worker_id
 from nodes.options import BadInput
 from nodes.researchers.base import Researcher
 from nodes.researchers.extractive import ExtractiveResearcher
@@ -71,14 +68,13 @@ async def open_runtime(
     Raises DatabaseUnavailable, MigrationDrift, SchemaOutdated, EmbeddedPostgresFailed, BadInput.
     """
     async with AsyncExitStack() as stack:
-        database_url = await _database(settings, stack)
+        database_url = await stack.enter_async_context(open_database(settings))
         await migrate(database_url)
-        pool = await stack.enter_async_context(_opened(new_pool(database_url, settings.pool_size)))
+        pool = await stack.enter_async_context(open_pool(database_url, settings.pool_size))
         saver_pool = await stack.enter_async_context(
-            _opened(new_pool(database_url, settings.pool_size, LANGGRAPH_SCHEMA))
+            open_pool(database_url, settings.pool_size, LANGGRAPH_SCHEMA)
         )
-        worker = new_worker_id(socket.gethostname(), os.getpid())
-        ledger = Ledger(pool, worker, settings.tenant, faults=faults)
+        ledger = Ledger(pool, this_worker(), settings.tenant, faults=faults)
         toolbox = RunToolbox(
             ledger, settings.home / "index", await _web(settings, stack), tuple(settings.corpus)
         )
@@ -101,22 +97,6 @@ def researcher(model: str) -> Researcher:
             f"no model is called {model!r}; this version has: {ExtractiveResearcher.name}"
         )
     return ExtractiveResearcher()
-
-
-async def _database(settings: Settings, stack: AsyncExitStack) -> str:
-    if settings.database_url is not None:
-        return settings.database_url.get_secret_value()
-    return await stack.enter_async_context(embedded_postgres(settings.home))
-
-
-@asynccontextmanager
-async def _opened(pool: Pool) -> AsyncGenerator[Pool]:
-    with wrap_errors():
-        await pool.open(wait=True)
-    try:
-        yield pool
-    finally:
-        await pool.close()
 
 
 async def _web(settings: Settings, stack: AsyncExitStack) -> WebSearch | None:

@@ -1,12 +1,23 @@
 """Immutable bytes under the digest of what they say, verified on every read."""
 
+from dataclasses import dataclass
+
 from ledger.canonical import Json, canonical, digest
 from ledger.db import Transaction
-from ledger.errors import ArtifactCorrupt, NotFound
+from ledger.errors import Ambiguous, ArtifactCorrupt, NotFound
 from ledger.sql import load
 
 _SQL = load("artifacts")
-_PUT, _GET = _SQL["PutArtifact"], _SQL["GetArtifact"]
+_PUT, _GET, _FIND = _SQL["PutArtifact"], _SQL["GetArtifact"], _SQL["FindArtifacts"]
+
+
+@dataclass(frozen=True, slots=True)
+class Description:
+    """What is known of an artifact without reading it."""
+
+    artifact_id: str
+    media_type: str
+    size_bytes: int
 
 
 async def put(tx: Transaction, content: bytes, media_type: str) -> str:
@@ -40,6 +51,26 @@ async def get(tx: Transaction, artifact_id: str) -> bytes:
             f"the stored bytes of {artifact_id} no longer match it; `perdure verify RUN` lists all damage"
         )
     return content
+
+
+async def find(tx: Transaction, prefix: str) -> Description:
+    """Return the one artifact whose digest begins so, with or without `sha256:`; raises NotFound or Ambiguous."""
+    wanted = prefix.strip().lower().removeprefix("sha256:")
+    if not wanted or set(wanted) - set("0123456789abcdef"):
+        raise NotFound(
+            f"{prefix[:80]!r} is no digest: an artifact is named by sha256: and 64 hex digits;"
+            " `perdure sources RUN --json` has those of a run"
+        )
+    rows = await tx.many(_FIND, prefix=f"sha256:{wanted}")
+    if not rows:
+        raise NotFound(
+            f"no artifact begins with sha256:{wanted[:64]}; `perdure sources RUN` lists those of a run"
+        )
+    if len(rows) > 1:
+        raise Ambiguous(
+            f"more than one artifact begins with sha256:{wanted}; give more of the digest"
+        )
+    return Description(**rows[0])
 
 
 async def get_text(tx: Transaction, artifact_id: str) -> str:

@@ -88,8 +88,13 @@ async def get(tx: Transaction, run_id: UUID) -> Run:
 
 
 async def find(tx: Transaction, prefix: str) -> Run:
-    """Return the one run whose id begins so; raises NotFound or Ambiguous."""
-    rows = await tx.many(_MATCHING, prefix=prefix.lower())
+    """Return the one run that a person means by its id or the beginning of it; raises NotFound or Ambiguous."""
+    wanted = prefix.strip().lower()
+    if not wanted or set(wanted) - set("0123456789abcdef-"):
+        raise NotFound(
+            f"{prefix[:80]!r} is no run id: a run is named by a UUID or its beginning; `perdure runs` lists them"
+        )
+    rows = await tx.many(_MATCHING, prefix=wanted)
     if not rows:
         raise NotFound(f"no run begins with {prefix!r}; `perdure runs` lists those that exist")
     if len(rows) > 1:

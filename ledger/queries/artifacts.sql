@@ -5,3 +5,8 @@ ON CONFLICT DO NOTHING;
 
 -- name: GetArtifact :maybe
 SELECT key_id, body FROM ledger.artifacts WHERE tenant = %(tenant)s AND artifact_id = %(artifact_id)s;
+
+-- name: FindArtifacts :many
+-- Two rows are enough to know that a prefix is ambiguous.
+SELECT artifact_id, media_type, size_bytes
+  FROM ledger.artifacts WHERE tenant = %(tenant)s AND starts_with(artifact_id, %(prefix)s) LIMIT 2;

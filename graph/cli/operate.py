@@ -1,0 +1,75 @@
+"""Commands for whoever operates it: cancel, doctor, migrate, graph."""
+
+import asyncio
+from typing import TYPE_CHECKING
+
+import typer
+
+from graph.cli.common import AsJson, RunName, changed, settings
+from graph.cli.later import later
+from graph.cli.look import tell
+from graph.cli.output import put_json, put_text, say
+from ledger import runs
+from ledger.db import Ledger
+from nodes.options import BadInput
+
+if TYPE_CHECKING:
+    from graph import doctor as checks
+    from graph.cli import working
+else:
+    checks = later("graph.doctor")
+    working = later("graph.cli.working")
+
+app = typer.Typer()
+PANEL = "Operate"
+
+
+@app.command(rich_help_panel=PANEL)
+def cancel(run: RunName, *, as_json: AsJson = False) -> None:
+    """Stop a run for good. What it found stays; a worker that has it writes nothing more."""
+
+    async def change(ledger: Ledger) -> runs.Run:
+        async with ledger.transaction() as tx:
+            found = await runs.find(tx, run)
+            if found.status in runs.FINISHED:
+                raise BadInput(f"run {found.run_id} is {found.status}: there is nothing to cancel")
+            await runs.cancel(tx, found.run_id)
+            return await runs.get(tx, found.run_id)
+
+    cancelled = changed(change)
+    if as_json:
+        put_json({"run_id": str(cancelled.run_id), "status": cancelled.status})
+    say(
+        f"run {cancelled.run_id} is cancelled; `perdure show {cancelled.run_id}` has what was found"
+    )
+
+
+@app.command(rich_help_panel=PANEL)
+def doctor(*, as_json: AsJson = False) -> None:
+    """Check what a run needs: settings, database, folders, search service, model.
+
+    Exit code 0 when all is well and 1 when anything is not.
+    """
+    tell(asyncio.run(checks.examine()), as_json=as_json)
+
+
+@app.command(rich_help_panel=PANEL)
+def migrate(*, as_json: AsJson = False) -> None:
+    """Bring the database up to date. Every command that works a run does so by itself, too."""
+    applied = asyncio.run(working.migrated(settings()))
+    if as_json:
+        put_json({"applied": applied})
+        return
+    for name in applied:
+        put_text(f"applied {name}")
+    if not applied:
+        put_text("the database is up to date; nothing was applied")
+
+
+@app.command(rich_help_panel=PANEL)
+def graph(*, as_json: AsJson = False) -> None:
+    """Print the graph as a Mermaid chart; needs no database."""
+    if as_json:
+        put_json({"mermaid": working.mermaid()})
+    else:
+        put_text(working.mermaid())

@@ -1,0 +1,92 @@
+"""The JSON fields of the contract: what each command's `--json` says, and nothing else."""
+
+from collections.abc import Sequence
+from typing import Any
+
+from ledger.citations import Citation
+from ledger.findings import Finding
+from ledger.journal import Operation
+from ledger.reviews import Review
+from ledger.runs import Run
+from ledger.sources import Source
+from ledger.tasks import Task
+
+#: The kind of operation that asks a language model.
+MODEL_CALL = "model"
+
+
+def of_run(run: Run) -> dict[str, Any]:
+    """Return a row of `perdure runs`."""
+    return run.model_dump(
+        mode="json",
+        include={
+            "run_id",
+            "question",
+            "status",
+            "phase",
+            "workflow_version",
+            "created_at",
+            "updated_at",
+        },
+    )
+
+
+def of_task(task: Task) -> dict[str, Any]:
+    """Return a task of `perdure show`."""
+    fields = {"question", "depends_on", "status", "attempts", "reason"}
+    return {"id": task.task_id, **task.model_dump(mode="json", include=fields)}
+
+
+def of_finding(finding: Finding) -> dict[str, Any]:
+    """Return a finding of `perdure show`."""
+    fields = {"finding_id", "task_id", "kind", "claim", "verdict", "evidence_ids"}
+    return finding.model_dump(mode="json", include=fields)
+
+
+def of_citation(citation: Citation) -> dict[str, Any]:
+    """Return a citation of `perdure show`."""
+    return citation.model_dump(mode="json")
+
+
+def of_source(source: Source) -> dict[str, Any]:
+    """Return a row of `perdure sources`."""
+    return source.model_dump(mode="json", exclude={"redirects", "metadata"})
+
+
+def of_operation(operation: Operation) -> dict[str, Any]:
+    """Return a row of `perdure journal`."""
+    shown = operation.model_dump(mode="json", exclude={"request", "attempts"})
+    fields = {"number", "worker", "started_at", "ended_at", "outcome", "accepted", "reason"}
+    return {
+        **shown,
+        "attempts": [
+            attempt.model_dump(mode="json", include=fields) for attempt in operation.attempts
+        ],
+    }
+
+
+def of_review(review: Review) -> dict[str, Any]:
+    """Return a row of `perdure reviews`."""
+    fields = {"review_id", "run_id", "kind", "status", "shown_digest", "shown", "asked_at"}
+    decision = review.decision
+    return {
+        **review.model_dump(mode="json", include=fields),
+        "decided_by": decision.decided_by if decision else None,
+        "decision": decision.choice if decision else None,
+    }
+
+
+def usage_of(operations: Sequence[Operation]) -> dict[str, Any]:
+    """Return what the language-model calls of a run used; `cost_usd` is None where no attempt says its cost."""
+    attempts = [
+        attempt
+        for operation in operations
+        if operation.kind == MODEL_CALL
+        for attempt in operation.attempts
+    ]
+    costs = [attempt.usage["cost_usd"] for attempt in attempts if "cost_usd" in attempt.usage]
+    tokens = {
+        name: int(sum(attempt.usage.get(name, 0) for attempt in attempts))
+        for name in ("prompt_tokens", "completion_tokens", "cached_tokens")
+    }
+    return {"calls": len(attempts), **tokens, "cost_usd": sum(costs) if costs else None}

@@ -1,0 +1,151 @@
+"""Looks into what a run needs and says what works. Each check stands for itself: one that fails does not hide the rest.
+
+Nothing secret is told: of the database its place and version, of the search service its host.
+"""
+
+import os
+import shutil
+import sys
+import tempfile
+from collections.abc import Sequence
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any
+
+import httpx
+from psycopg.conninfo import conninfo_to_dict
+
+from graph.cluster import EmbeddedPostgresFailed
+from graph.opening import connect, open_database
+from graph.runtime import researcher
+from graph.settings import Settings, SettingsInvalid, load_settings
+from ledger.db import Connection, wrap_errors
+from ledger.errors import LedgerError
+from ledger.migrate import migrations, pending
+from ledger.verification import Check
+from nodes.options import BadInput
+
+PYTHON_MIN = (3, 11)
+POSTGRES_MIN = 15
+# The embedded database alone takes 60 MB, its log up to 1 GB under load; a corpus is stored twice, bytes and text.
+FREE_BYTES_MIN = 1_000_000_000
+# A service that takes longer makes every search slow.
+SEARCH_SECONDS_MAX = 10.0
+
+_PACKAGES = (
+    "perdure",
+    "langgraph",
+    "langgraph-checkpoint-postgres",
+    "psycopg",
+    "pydantic",
+    "trafilatura",
+    "bm25s",
+)
+
+
+async def examine() -> tuple[Check, ...]:
+    """Return all checks; only what needs the settings is left out where they cannot be read."""
+    try:
+        settings = load_settings()
+    except SettingsInvalid as error:
+        return (*_installation(), Check("settings", ok=False, detail=str(error)))
+    return (
+        *_installation(),
+        Check("settings", ok=True, detail=_chosen(settings)),
+        _home(settings.home),
+        *await _database(settings),
+        await _search(settings),
+        _model(settings),
+    )
+
+
+def _installation() -> Sequence[Check]:
+    running = ".".join(str(part) for part in sys.version_info[:3])
+    needed = ".".join(str(part) for part in PYTHON_MIN)
+    return (
+        Check("python", sys.version_info >= PYTHON_MIN, f"{running} (needs {needed} or later)"),
+        Check(
+            "packages", ok=True, detail=", ".join(f"{name} {version(name)}" for name in _PACKAGES)
+        ),
+    )
+
+
+def _chosen(settings: Settings) -> str:
+    """Name what was set, never its value."""
+    names = sorted(settings.model_fields_set)
+    return f"set: {', '.join(names)}" if names else "all as they come"
+
+
+def _home(home: Path) -> Check:
+    try:
+        home.mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryFile(dir=home):
+            free = shutil.disk_usage(home).free
+    except OSError as error:
+        detail = (
+            f"{home} cannot be written ({error.strerror}); set PERDURE_HOME to a folder that can"
+        )
+        return Check("home", ok=False, detail=detail)
+    detail = f"{home}, {free / 1e9:.1f} GB free"
+    if free < FREE_BYTES_MIN:
+        return Check("home", ok=False, detail=f"{detail}: free some, or set PERDURE_HOME elsewhere")
+    return Check("home", os.access(home, os.R_OK | os.X_OK), detail)
+
+
+async def _database(settings: Settings) -> Sequence[Check]:
+    try:
+        async with open_database(settings) as url:
+            with wrap_errors():
+                async with await connect(url) as connection:
+                    return await _connected(connection, _place(settings, url))
+    except (LedgerError, EmbeddedPostgresFailed) as error:
+        return (Check("database", ok=False, detail=str(error)),)
+
+
+async def _connected(connection: Connection, place: str) -> Sequence[Check]:
+    number = connection.info.server_version // 10_000
+    server = Check(
+        "database",
+        number >= POSTGRES_MIN,
+        f"PostgreSQL {number}, {place} (needs {POSTGRES_MIN} or later)",
+    )
+    missing = await pending(connection)
+    told = f"{missing} of {len(migrations())} not applied yet; `perdure migrate` applies them"
+    # Not a failure: the next run applies them.
+    return server, Check("migrations", ok=True, detail=told if missing else "all applied")
+
+
+def _place(settings: Settings, url: str) -> str:
+    if settings.database_url is None:
+        return f"embedded under {settings.home}"
+    given: dict[str, Any] = conninfo_to_dict(url)
+    where = f"{given.get('host') or 'local socket'}:{given.get('port') or 5432}"
+    return f"external at {where}, database {given.get('dbname') or given.get('user') or 'default'}"
+
+
+async def _search(settings: Settings) -> Check:
+    if settings.search_url is None:
+        return Check("web search", ok=True, detail="none is set; runs search their corpus only")
+    host = httpx.URL(settings.search_url).host
+    query = {"q": "perdure", "format": "json"}
+    try:
+        async with httpx.AsyncClient(timeout=SEARCH_SECONDS_MAX) as client:
+            response = await client.get(settings.search_url, params=query)
+            results = response.raise_for_status().json()["results"]
+    except httpx.HTTPStatusError as error:
+        return Check("web search", ok=False, detail=f"{host}: HTTP {error.response.status_code}")
+    except (httpx.HTTPError, httpx.InvalidURL) as error:
+        return Check("web search", ok=False, detail=f"{host}: {type(error).__name__}")
+    except (ValueError, KeyError, TypeError):
+        return Check("web search", ok=False, detail=f"{host} gives no list of results as JSON")
+    return Check("web search", ok=True, detail=f"{host} answers, {len(results)} results")
+
+
+def _model(settings: Settings) -> Check:
+    try:
+        chosen = researcher(settings.model)
+    except BadInput as error:
+        return Check("model", ok=False, detail=str(error))
+    return Check(
+        "model", ok=True, detail=f"{chosen.name} {chosen.version}: needs no language model"
+    )

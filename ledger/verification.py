@@ -1,0 +1,203 @@
+"""Checks what is recorded of a run against itself: digests, quotes, citations, journal, chains.
+
+Reads only. Artifacts are read one at a time, so that a run is verified in the memory of its largest document; evidence
+that shares a text is checked while that text is at hand.
+"""
+
+import json
+import re
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from uuid import UUID
+
+from ledger import artifacts, audit, citations, evidence, records, runs
+from ledger.db import Transaction
+from ledger.errors import ArtifactCorrupt, NotFound
+from ledger.evidence import CONTEXT_CHARACTERS, Evidence
+from ledger.records import CheckpointRecord
+from ledger.sql import load
+
+_SQL = load("verification")
+_ARTIFACTS, _ACCEPTED, _UNSUPPORTED = (
+    _SQL["ArtifactsOfRun"],
+    _SQL["AcceptedAttempts"],
+    _SQL["UnsupportedFindings"],
+)
+
+# Damage is usually one thing with many consequences; the first few name it.
+PROBLEMS_TOLD_MAX = 5
+
+# A report's own brackets: those in quoted text are escaped (nodes/report.py).
+_CITED = re.compile(r"(?<!\\)\[(\d+)\]")
+_LISTED = re.compile(r"^(\d+)\. “", re.MULTILINE)
+
+
+@dataclass(frozen=True, slots=True)
+class Check:
+    """One thing that was looked into; `detail` says what was counted, or what is wrong."""
+
+    name: str
+    ok: bool
+    detail: str
+
+
+async def verify(
+    tx: Transaction, run_id: UUID, progress: Callable[[int], None] = lambda done: None
+) -> tuple[Check, ...]:
+    """Return the checks of a run; `progress` is told after each artifact. Raises NotFound for a run that is not there."""
+    run = await runs.get(tx, run_id)
+    return (
+        await _artifacts(tx, run, progress),
+        await _quotes(tx, run_id),
+        await _citations(tx, run),
+        await _findings(tx, run_id),
+        await _journal(tx, run_id),
+        await _checkpoints(tx, run_id),
+        await _audit(tx, run_id),
+    )
+
+
+async def _artifacts(tx: Transaction, run: runs.Run, progress: Callable[[int], None]) -> Check:
+    names = [row["artifact_id"] for row in await tx.many(_ARTIFACTS, run_id=run.run_id)]
+    names += await _of_corpus(tx, run.corpus_artifact)
+    problems: list[str] = []
+    unique = list(dict.fromkeys(names))
+    for done, name in enumerate(unique, start=1):
+        try:
+            await artifacts.get(tx, name)
+        except NotFound:
+            problems.append(f"{name} is missing")
+        except ArtifactCorrupt:
+            problems.append(f"{name} does not match its bytes")
+        progress(done)
+    return _check("artifacts", problems, f"{len(unique)} match their digests")
+
+
+async def _of_corpus(tx: Transaction, corpus_artifact: str | None) -> list[str]:
+    """Return the artifacts that a run's corpus consists of; none of one that cannot be read, which is told anyway."""
+    if corpus_artifact is None:
+        return []
+    try:
+        manifest = json.loads(await artifacts.get(tx, corpus_artifact))
+    except (NotFound, ArtifactCorrupt):
+        return []
+    return [
+        document[name]
+        for document in manifest["documents"]
+        for name in ("content_artifact", "text_artifact")
+    ]
+
+
+async def _quotes(tx: Transaction, run_id: UUID) -> Check:
+    recorded = list((await evidence.everything(tx, run_id)).values())
+    problems: list[str] = []
+    for name in sorted({quote.text_artifact for quote in recorded}):
+        try:
+            text = await artifacts.get_text(tx, name)
+        except (NotFound, ArtifactCorrupt, UnicodeDecodeError):
+            problems.append(f"{name}, which is quoted, cannot be read")
+            continue
+        problems += [
+            f"{quote.evidence_id} does not stand in its text"
+            for quote in recorded
+            if quote.text_artifact == name and not stands(quote, text)
+        ]
+    return _check("quotes", problems, f"{len(recorded)} stand in their texts, letter for letter")
+
+
+def stands(quote: Evidence, text: str) -> bool:
+    """Tell whether a quote and what surrounds it stand at its place in a text."""
+    start, end = quote.start, quote.end
+    return (quote.prefix, quote.exact, quote.suffix) == (
+        text[max(0, start - CONTEXT_CHARACTERS) : start],
+        text[start:end],
+        text[end : end + CONTEXT_CHARACTERS],
+    )
+
+
+async def _citations(tx: Transaction, run: runs.Run) -> Check:
+    if run.report_artifact is None:
+        return _check("citations", [], "there is no report yet")
+    recorded = [
+        each.number for each in await citations.of_report(tx, run.run_id, run.report_artifact)
+    ]
+    try:
+        report = await artifacts.get_text(tx, run.report_artifact)
+    except (NotFound, ArtifactCorrupt):
+        return _check("citations", ["the report cannot be read"], "")
+    problems = miscited(report, recorded)
+    return _check("citations", problems, f"{len(recorded)} in the report, each with its evidence")
+
+
+def miscited(report: str, recorded: Sequence[int]) -> list[str]:
+    """Return where the numbers in a report, its list of citations and the recorded citations differ."""
+    cited = {int(number) for number in _CITED.findall(report)}
+    listed = {int(number) for number in _LISTED.findall(report)}
+    known = set(recorded)
+    return [
+        *(f"[{number}] is cited and not recorded" for number in sorted(cited - known)),
+        *(f"[{number}] is recorded and not cited" for number in sorted(known - cited)),
+        *(f"[{number}] is not in the report's list" for number in sorted(known - listed)),
+    ]
+
+
+async def _findings(tx: Transaction, run_id: UUID) -> Check:
+    rows = await tx.many(_UNSUPPORTED, run_id=run_id)
+    problems = [f"{row['name']} {row['problem']}" for row in rows]
+    return _check("findings", problems, "every claim rests on recorded evidence")
+
+
+async def _journal(tx: Transaction, run_id: UUID) -> Check:
+    # That an operation accepts at most one attempt is the shape of its row.
+    rows = await tx.many(_ACCEPTED, run_id=run_id)
+    problems = [
+        f"{row['operation_id']} accepted attempt {row['accepted_attempt']}, which has no result"
+        for row in rows
+        if row["outcome"] != "succeeded" or not row["has_result"]
+    ]
+    return _check("journal", problems, f"{len(rows)} operations have one accepted result each")
+
+
+async def _checkpoints(tx: Transaction, run_id: UUID) -> Check:
+    recorded = await records.newest_first(tx, run_id)
+    return _check(
+        "checkpoints",
+        broken_lines(recorded),
+        f"{len(recorded)} records, each following from the one before",
+    )
+
+
+def broken_lines(recorded: Sequence[CheckpointRecord]) -> list[str]:
+    """Return where the checkpoint records of a run, or of one of its branches, are no unbroken line."""
+    known = {(record.checkpoint_ns, record.checkpoint_id) for record in recorded}
+    followed: dict[tuple[str, str | None], str] = {}
+    problems: list[str] = []
+    for record in reversed(recorded):
+        parent = (record.checkpoint_ns, record.parent_checkpoint)
+        if record.parent_checkpoint is not None and parent not in known:
+            problems.append(
+                f"{record.checkpoint_id} follows {record.parent_checkpoint}, which is missing"
+            )
+        if parent in followed:
+            problems.append(
+                f"{record.checkpoint_id} and {followed[parent]} follow the same checkpoint"
+            )
+        followed[parent] = record.checkpoint_id
+    return problems
+
+
+async def _audit(tx: Transaction, run_id: UUID) -> Check:
+    chain = await audit.entries(tx, run_id)
+    broken = audit.first_broken(run_id, chain)
+    problems = [f"entry {broken} does not follow from the one before"] if broken else []
+    if not chain:
+        problems = ["there is no entry, not even of the run's creation"]
+    return _check("audit log", problems, f"{len(chain)} entries in an unbroken chain")
+
+
+def _check(name: str, problems: Sequence[str], detail: str) -> Check:
+    if not problems:
+        return Check(name, ok=True, detail=detail)
+    told = "; ".join(problems[:PROBLEMS_TOLD_MAX])
+    more = len(problems) - PROBLEMS_TOLD_MAX
+    return Check(name, ok=False, detail=told + (f"; and {more} more" if more > 0 else ""))
