@@ -1,5 +1,6 @@
 """LangGraph's dev server and everything else work the same runs: a thread is a run."""
 
+import os
 from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
 from typing import Any
@@ -8,14 +9,14 @@ from uuid import UUID
 import pytest
 from tenacity import AsyncRetrying, stop_after_delay, wait_fixed
 
-from graph.runs import Outcome, decide, outcome, resume_run, start_run
+from graph.runs import decide, outcome, resume_run
 from graph.runtime import Runtime, open_runtime
 from graph.settings import load_settings
 from graph.working import working
 from ledger import reviews
 from ledger.ids import new_run_id
-from ledger.reviews import Decision, Review
-from nodes.options import RunOptions
+from ledger.reviews import Decision
+from tests.support.commands import Ended, end, start
 from tests.support.dev_server import DevServer, dev_server
 from tests.support.langsmith_endpoint import Received, langsmith_endpoint
 from tests.support.postgres import temporary_database
@@ -26,7 +27,6 @@ DOCUMENT = """# The assert statement
 Assert statements are a convenient way to insert debugging assertions into a program.
 The assert statement raises AssertionError when its condition is false.
 """
-APPROVED = Decision(choice="approve", decided_by="ada")
 
 
 @pytest.fixture(scope="module")
@@ -60,12 +60,8 @@ def server(
     environment: dict[str, str], langsmith: Received, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[DevServer]:
     """One server for all tests that leave it alive, because it takes seconds to start; it is traced."""
-    variables = {
-        "LANGSMITH_TRACING": "true",
-        "LANGSMITH_API_KEY": "key",
-        "LANGSMITH_ENDPOINT": langsmith.url,
-    }
-    with dev_server(tmp_path_factory.mktemp("server"), {**environment, **variables}) as running:
+    variables = {**environment, **langsmith.variables}
+    with dev_server(tmp_path_factory.mktemp("server"), variables) as running:
         yield running
 
 
@@ -81,19 +77,20 @@ async def command_line(environment: dict[str, str]) -> AsyncIterator[Runtime]:
         yield runtime
 
 
-async def open_review(runtime: Runtime, thread_id: str) -> Review:
-    (review,) = (await outcome(runtime, UUID(thread_id))).reviews
-    return review
+def perdure(environment: dict[str, str], *arguments: str) -> Ended:
+    """Run a command as a process of its own."""
+    return end(start(*arguments, env={**os.environ, **environment}))
 
 
-def report_of(ended: Outcome) -> str:
-    assert ended.run.status == "completed"
-    assert ended.report_path is not None
-    return ended.report_path.read_text()
+def report_of(environment: dict[str, str], run_id: str) -> str:
+    """Return the report of a completed run."""
+    shown = perdure(environment, "show", run_id, "--json").json
+    assert shown["status"] == "completed"
+    return str(shown["report_markdown"])
 
 
 async def test_a_run_that_a_killed_server_left_at_its_review_is_finished_on_the_command_line(
-    environment: dict[str, str], command_line: Runtime, tmp_path: Path
+    environment: dict[str, str], tmp_path: Path
 ) -> None:
     """The server forgets its threads when it dies within ten seconds; the run forgets nothing."""
     with dev_server(tmp_path / "doomed", environment) as doomed:
@@ -101,27 +98,26 @@ async def test_a_run_that_a_killed_server_left_at_its_review_is_finished_on_the_
         asked = await doomed.ask(thread_id, QUESTION, review="plan")
         doomed.kill()
 
-    assert asked["__interrupt__"]
-    review = await open_review(command_line, thread_id)
-    await decide(command_line, review.review_id, APPROVED)
-    ended = await resume_run(command_line, UUID(thread_id))
-    assert "raises AssertionError" in report_of(ended)
+    (waiting,) = asked["__interrupt__"]
+    review_id = waiting["value"]["review_id"]
+    assert perdure(environment, "review", review_id, "--approve", "--as", "ada").code == 0
+    assert perdure(environment, "resume", thread_id).code == 0
+    assert "raises AssertionError" in report_of(environment, thread_id)
 
 
 async def test_a_run_begun_on_the_command_line_is_finished_through_the_server(
-    server: DevServer, command_line: Runtime
+    server: DevServer, environment: dict[str, str]
 ) -> None:
-    begun = await start_run(command_line, QUESTION, RunOptions(review="plan"))
-    (review,) = begun.reviews
-    await decide(command_line, review.review_id, APPROVED)
-
-    thread_id = str(begun.run.run_id)
+    begun = perdure(environment, "run", QUESTION, "--review", "plan", "--json")
+    thread_id = begun.json["run_id"]
     await server.adopt(thread_id)
-    assert (await server.interrupt(thread_id))["value"]["review_id"] == review.review_id
-    answer = await server.answer(thread_id, review.review_id)
+    review_id = (await server.interrupt(thread_id))["value"]["review_id"]
+    assert perdure(environment, "review", review_id, "--approve", "--as", "ada").code == 0
 
-    assert answer["step"]["name"] == "publish"
-    assert "raises AssertionError" in report_of(await outcome(command_line, begun.run.run_id))
+    ended = await server.answer(thread_id, review_id)
+
+    assert ended["step"]["name"] == "publish"
+    assert "raises AssertionError" in report_of(environment, thread_id)
 
 
 async def test_a_run_that_waits_in_the_server_is_paused_and_goes_on_when_studio_accepts(
@@ -136,7 +132,8 @@ async def test_a_run_that_waits_in_the_server_is_paused_and_goes_on_when_studio_
     await server.answer(thread_id, [{"type": "accept", "args": None}])
 
     assert (await outcome(command_line, UUID(thread_id))).run.status == "completed"
-    decided = await decided_review(command_line, paused.reviews[0])
+    async with command_line.ledger.transaction() as tx:
+        decided = await reviews.get(tx, UUID(thread_id), paused.reviews[0].review_id)
     assert decided.decision == Decision(choice="approve", decided_by="studio")
 
 
@@ -172,7 +169,7 @@ async def test_an_answer_to_a_question_that_is_not_open_is_refused(
     refused = await server.answer_to(thread_id, answered, accept)
 
     assert refused["__error__"]["error"] == "UnknownInterruptError"
-    review = await open_review(command_line, thread_id)
+    (review,) = (await outcome(command_line, UUID(thread_id))).reviews
     assert review.kind == "report"
 
 
@@ -188,7 +185,7 @@ async def test_a_rejected_plan_ends_the_run_cancelled(
     assert (await outcome(command_line, UUID(thread_id))).run.status == "cancelled"
 
 
-async def test_a_question_that_cannot_be_used_fails_with_the_reason_and_a_better_one_works(
+async def test_a_question_or_option_that_cannot_be_used_is_refused_and_a_better_one_works(
     server: DevServer,
 ) -> None:
     thread_id = await server.new_thread()
@@ -199,6 +196,9 @@ async def test_a_question_that_cannot_be_used_fails_with_the_reason_and_a_better
     ):
         failed = await server.ask(thread_id, question, review="plan")
         assert problem in failed["__error__"]["message"]
+
+    failed = await server.ask(thread_id, QUESTION, branches=99)
+    assert "branches" in failed["__error__"]["message"]
 
     asked = await server.ask(thread_id, QUESTION, review="plan")
     assert asked["__interrupt__"]
@@ -216,12 +216,6 @@ async def test_a_run_that_fails_in_the_server_is_marked_failed_with_its_reason(
     assert "/no/such/folder" in (run.reason or "")
 
 
-async def test_options_that_cannot_be_used_are_refused_by_name(server: DevServer) -> None:
-    thread_id = await server.new_thread()
-    failed = await server.ask(thread_id, QUESTION, branches=99)
-    assert "branches" in failed["__error__"]["message"]
-
-
 async def test_another_question_on_a_thread_is_refused_and_its_run_goes_on(
     server: DevServer, command_line: Runtime
 ) -> None:
@@ -232,9 +226,10 @@ async def test_another_question_on_a_thread_is_refused_and_its_run_goes_on(
     refused = await server.ask(thread_id, "What is a loop?", review="plan")
 
     assert "begin a new thread" in refused["__error__"]["message"]
-    assert (await outcome(command_line, UUID(thread_id))).run.status == "paused"
-    review = await open_review(command_line, thread_id)
-    await decide(command_line, review.review_id, APPROVED)
+    paused = await outcome(command_line, UUID(thread_id))
+    assert paused.run.status == "paused"
+    approved = Decision(choice="approve", decided_by="ada")
+    await decide(command_line, paused.reviews[0].review_id, approved)
     ended = await resume_run(command_line, UUID(thread_id))
     assert ended.run.question == QUESTION
     assert ended.run.status == "completed"
@@ -301,8 +296,3 @@ async def test_the_traces_of_the_server_hold_no_text(
                 for step in langsmith.steps.values()
             )
     assert "assert statement" not in "\n".join(langsmith.bodies)
-
-
-async def decided_review(runtime: Runtime, review: Review) -> Review:
-    async with runtime.ledger.transaction() as tx:
-        return await reviews.get(tx, review.run_id, review.review_id)

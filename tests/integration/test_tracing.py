@@ -27,9 +27,8 @@ def endpoint() -> Iterator[Received]:
 @pytest.fixture
 def asked_for(endpoint: Received, monkeypatch: pytest.MonkeyPatch) -> Iterator[Received]:
     """Tracing switched on as LangSmith's documentation says."""
-    monkeypatch.setenv("LANGSMITH_TRACING", "true")
-    monkeypatch.setenv("LANGSMITH_API_KEY", "key")
-    monkeypatch.setenv("LANGSMITH_ENDPOINT", endpoint.url)
+    for name, value in endpoint.variables.items():
+        monkeypatch.setenv(name, value)
     forget_variables()
     yield endpoint
     monkeypatch.undo()

@@ -31,6 +31,15 @@ class Received:
     steps: dict[str, dict[str, Any]] = field(default_factory=dict[str, dict[str, Any]])
 
     @property
+    def variables(self) -> dict[str, str]:
+        """LangSmith's own variables, as they switch tracing to here on."""
+        return {
+            "LANGSMITH_TRACING": "true",
+            "LANGSMITH_API_KEY": "key",
+            "LANGSMITH_ENDPOINT": self.url,
+        }
+
+    @property
     def metadata(self) -> list[dict[str, Any]]:
         return [step["extra"]["metadata"] for step in self.steps.values()]
 
