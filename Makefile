@@ -37,7 +37,8 @@ lint: .venv/has-lint ## Check format, style, import contracts and types
 	@.venv/bin/pyright
 
 dev: .venv/has-tests ## Start LangGraph's dev server with our checkpointer, for Studio and langgraph_sdk
-	@LANGGRAPH_STRICT_MSGPACK=true LANGGRAPH_NO_VERSION_CHECK=true LANGGRAPH_CLI_NO_ANALYTICS=1 \
+	@PERDURE_CORPUS="$${PERDURE_CORPUS:-$$CORPUS}" \
+		LANGGRAPH_STRICT_MSGPACK=true LANGGRAPH_NO_VERSION_CHECK=true LANGGRAPH_CLI_NO_ANALYTICS=1 \
 		.venv/bin/langgraph dev --no-browser
 
 bench: .venv/has-tests ## Measure speed and memory, as ratios (a few minutes)

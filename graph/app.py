@@ -6,28 +6,59 @@ the topology is the same. To execute a run it binds them to the process's resour
 
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
-from typing import Any
+from typing import Any, TypeAlias
 from uuid import UUID
 
 from langchain_core.runnables import RunnableConfig
 from langgraph.graph.state import CompiledStateGraph
 from langgraph_sdk.runtime import ServerRuntime
+from pydantic import ValidationError
 
-from graph.build import build_graph, topology
-from graph.server import server_runtime
-from ledger import leases
-from nodes.options import RunOptions
+from graph.build import topology
+from graph.process import SERVER
+from graph.runs import run_config
+from graph.working import working
+from ledger.errors import LedgerError
+from ledger.runs import Run
+from nodes.options import BadInput, RunOptions
+
+Graph: TypeAlias = CompiledStateGraph[Any, Any, Any, Any]
+
+
+class RunStopped(RuntimeError):
+    """What stopped a run, in words. LangGraph's server keeps the text of most other errors from whoever started the run."""
 
 
 @asynccontextmanager
 async def graph(
     config: RunnableConfig, runtime: ServerRuntime[RunOptions]
-) -> AsyncGenerator[CompiledStateGraph[Any, Any, Any, Any]]:
-    """Yield the graph for one call of the server; raises RunHeld while another worker has the run."""
-    thread_id = config.get("configurable", {}).get("thread_id")
-    if runtime.execution_runtime is None or thread_id is None:
+) -> AsyncGenerator[Graph]:
+    """Yield the graph for one call of the server.
+
+    Raises BadInput for options that cannot be used and RunStopped for whatever else stops a run: another worker that
+    has it, an unknown workflow, a database that is gone.
+    """
+    execution = runtime.execution_runtime
+    if execution is None:
         yield topology().compile(name="perdure")
         return
-    opened = await server_runtime()
-    async with leases.hold(opened.ledger, UUID(str(thread_id))):
-        yield build_graph(opened.resources).compile(name="perdure")
+    run_id = UUID(str(config.get("configurable", {}).get("thread_id")))
+    opened = await SERVER.runtime()
+    try:
+        async with working(opened, run_id) as run:
+            bound = run_config(run_id, _options(run, execution.context))
+            yield opened.compiled(saver=False).with_config(bound)
+    except LedgerError as error:
+        raise RunStopped(str(error)) from error
+
+
+def _options(run: Run | None, context: Any) -> RunOptions:
+    """Return the options of the run's row; those that the server was given count for a new run only."""
+    given = run.options if run else context or {}
+    try:
+        return RunOptions.model_validate(given)
+    except ValidationError as error:
+        problems = "; ".join(
+            f"{'.'.join(map(str, one['loc']))}: {one['msg']}" for one in error.errors()
+        )
+        raise BadInput(f"the run's options cannot be used: {problems}") from None

@@ -65,9 +65,10 @@ def topology() -> ResearchGraph:
 
 def _add_reviews(graph: ResearchGraph, resources: Resources) -> None:
     for kind, following in AFTER_REVIEW.items():
-        # A review goes where its decision says, by Command; these are the places that it may go to.
-        places = dict.fromkeys(
-            [following, "plan", "compact", END] if kind == "report" else [following, "plan", END]
-        )
+        # A review goes where its decision says, by Command; these are the places that it may go to. To itself: an
+        # answer that decides nothing is asked again.
+        name = f"review_{kind}"
+        again = ["compact"] if kind == "report" else []
+        places = dict.fromkeys([following, "plan", *again, name, END])
         node: Any = partial(review, kind, following, resources)
-        graph.add_node(f"review_{kind}", node, destinations=tuple(places))
+        graph.add_node(name, node, destinations=tuple(places))

@@ -214,24 +214,28 @@ class Cluster:
 
     async def _run(self, program: str, *arguments: str, owner: Path | None = None) -> None:
         """Run one of the wheel's programs as the owner of the data, apart from our terminal and environment."""
-        process = await asyncio.create_subprocess_exec(
-            str(self.programs / program),
-            *arguments,
+        command = [str(self.programs / program), *arguments]
+        process = await asyncio.to_thread(self._start, command, owner or self.data)
+        try:
+            output, _ = await asyncio.to_thread(process.communicate)
+        except asyncio.CancelledError:
+            process.kill()
+            raise
+        if process.returncode:
+            raise EmbeddedPostgresFailed(self._failure(program, output.decode(errors="replace")))
+
+    def _start(self, command: list[str], owner: Path) -> subprocess.Popen[bytes]:
+        # Not by asyncio: uvloop, which LangGraph's server runs on, starts nothing as another user.
+        return subprocess.Popen(  # noqa: S603 - no part of it comes from outside
+            command,
             cwd=self.directory,
             env={"LC_ALL": "C", "TZ": "UTC"},
             stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
             start_new_session=True,
-            **as_owner(owner or self.data),
+            **as_owner(owner),
         )
-        try:
-            output, _ = await process.communicate()
-        except asyncio.CancelledError:
-            process.kill()
-            raise
-        if process.returncode:
-            raise EmbeddedPostgresFailed(self._failure(program, output.decode(errors="replace")))
 
     def _failure(self, program: str, output: str) -> str:
         log = self.data / "server.log"

@@ -5,6 +5,7 @@ middle of a run at some crash points. So the driver goes on until the row says c
 """
 
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeAlias
@@ -12,19 +13,21 @@ from uuid import UUID
 
 from langchain_core.runnables import RunnableConfig
 from langgraph.graph.state import CompiledStateGraph
-from langgraph.types import Command, Interrupt
+from langgraph.types import Command, StateSnapshot
 
-from graph.errors import RunStuck, UnknownWorkflow
+from graph.display import run_html
+from graph.errors import RunStuck
 from graph.runtime import Runtime, researcher
-from ledger import audit, leases, reviews, runs, tasks
-from ledger.db import wrap_errors
-from ledger.errors import OperationFailed, RunCancelled
+from graph.working import working
+from ledger import audit, reviews, runs, tasks
+from ledger.errors import RunCancelled
 from ledger.ids import new_run_id
 from ledger.reviews import Decision, Review
 from ledger.runs import Run
-from nodes.options import BadInput, RunOptions, checked_question
+from nodes.options import RunOptions, checked_question
 from nodes.publish import report_path
 from nodes.review import checked_edit
+from nodes.state import Question
 from nodes.tools.corpus_files import PYDOC_TOPICS, find
 
 Graph: TypeAlias = CompiledStateGraph[Any, Any, Any, Any]
@@ -41,6 +44,9 @@ class Outcome:
     report_path: Path | None
     reviews: tuple[Review, ...]
 
+    def _repr_html_(self) -> str:
+        return run_html(self.run, self.report_path, self.reviews)
+
 
 async def start_run(
     runtime: Runtime, question: str, options: RunOptions, run_id: UUID | None = None
@@ -53,7 +59,7 @@ async def start_run(
     researcher(options.model)
     options = options.model_copy(update={"corpus": located(options.corpus)})
     name = run_id or new_run_id()
-    async with leases.hold(runtime.ledger, name):
+    async with working(runtime, name, new=True):
         workflow = runtime.resources.workflow
         async with runtime.ledger.transaction(name) as tx:
             body = options.model_dump(mode="json")
@@ -71,19 +77,13 @@ def located(corpus: Sequence[str]) -> tuple[str, ...]:
 
 async def resume_run(runtime: Runtime, run_id: UUID) -> Outcome:
     """Go on with a run; a finished one is returned as it is. Raises NotFound, RunHeld, UnknownWorkflow."""
-    async with runtime.ledger.transaction() as tx:
-        run = await runs.get(tx, run_id)
-    if run.status in runs.FINISHED:
-        return await outcome(runtime, run_id)
-    if run.fingerprint != runtime.resources.workflow.fingerprint:
-        raise UnknownWorkflow(
-            f"run {run_id} was begun by workflow version {run.workflow_version} with another topology; resuming it here"
-            " could skip steps. Install the version of perdure that began it"
-        )
-    async with leases.hold(runtime.ledger, run_id):
+    standing = await outcome(runtime, run_id)
+    if standing.run.status in runs.FINISHED:
+        return standing
+    async with working(runtime, run_id):
         async with runtime.ledger.transaction(run_id) as tx:
             await audit.append(tx, run_id, "run_resumed", {"fence": tx.fence})
-        return await _work(runtime, run)
+        return await _work(runtime, standing.run)
 
 
 async def outcome(runtime: Runtime, run_id: UUID) -> Outcome:
@@ -116,19 +116,10 @@ async def cancel_run(runtime: Runtime, run_id: UUID) -> Run:
 async def _work(runtime: Runtime, run: Run) -> Outcome:
     graph = runtime.compiled()
     options = RunOptions.model_validate(run.options)
-    async with runtime.ledger.transaction(run.run_id) as tx:
-        await runs.set_status(tx, run.run_id, "running")
     runtime.resources.progress.phase(run.run_id, "begin", "")
-    try:
-        with wrap_errors():
-            await _drive(runtime, graph, run, options)
-    except RunCancelled:
-        pass
-    except (BadInput, OperationFailed, RunStuck) as error:
-        # What trying again would meet again; a lost database or lease leaves the run as it is, to be resumed.
-        async with runtime.ledger.transaction(run.run_id) as tx:
-            await runs.set_status(tx, run.run_id, "failed", str(error))
-        raise
+    # A run that is cancelled meanwhile ends here; its row says so.
+    with suppress(RunCancelled):
+        await _drive(runtime, graph, run, options)
     return await outcome(runtime, run.run_id)
 
 
@@ -142,10 +133,8 @@ async def _drive(runtime: Runtime, graph: Graph, run: Run, options: RunOptions) 
             raise RunStuck(
                 f"run {run.run_id} has no next step and is not finished; `perdure history {run.run_id}` shows how far it came"
             )
-        entry = await _entry(runtime, run, head is not None, state.interrupts)
+        entry = await _entry(runtime, run, state)
         if entry is _WAITS:
-            async with runtime.ledger.transaction(run.run_id) as tx:
-                await runs.set_status(tx, run.run_id, "paused")
             return
         before = head
         await graph.ainvoke(entry, config, context=options, durability="sync")
@@ -157,15 +146,17 @@ async def _drive(runtime: Runtime, graph: Graph, run: Run, options: RunOptions) 
 _WAITS = object()
 
 
-async def _entry(runtime: Runtime, run: Run, begun: bool, interrupts: tuple[Interrupt, ...]) -> Any:
+async def _entry(runtime: Runtime, run: Run, state: StateSnapshot) -> Any:
     """Return what wakes the graph: its input, the decided reviews by interrupt id, None to go on, or _WAITS."""
-    if not begun:
+    asked: Question | None = state.values.get("question")
+    if asked is None or asked["text"].strip() != run.question:
+        # Not begun, or LangGraph's server was given another question on this thread, which the run refused.
         return {"question": run.question}
-    if not interrupts:
+    if not state.interrupts:
         return None
     answers: dict[str, str] = {}
     async with runtime.ledger.transaction() as tx:
-        for interrupt in interrupts:
+        for interrupt in state.interrupts:
             review_id = interrupt.value["review_id"]
             if (await reviews.get(tx, run.run_id, review_id)).decision is not None:
                 answers[interrupt.id] = review_id

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import httpx
+from langchain_core.callbacks import BaseCallbackHandler
 from langgraph.graph.state import CompiledStateGraph
 
 from graph.build import build_graph, topology
@@ -16,6 +17,7 @@ from graph.migrate import LANGGRAPH_SCHEMA, migrate
 from graph.opening import open_database, open_pool, this_worker
 from graph.saver import RecordingPostgresSaver
 from graph.settings import Settings
+from graph.tracing import tracing
 from graph.versions import WORKFLOW_VERSION, fingerprint
 from ledger.db import Ledger, Pool
 from ledger.faults import NO_FAULTS, Faults
@@ -38,6 +40,8 @@ class Runtime:
     settings: Settings
     resources: Resources
     saver_pool: Pool
+    #: What traces the graph; nothing unless LangSmith's variables ask for it.
+    callbacks: tuple[BaseCallbackHandler, ...] = ()
 
     @property
     def ledger(self) -> Ledger:
@@ -48,9 +52,11 @@ class Runtime:
         """Return a saver for one worker: one saver is one lock, so two workers never share one."""
         return RecordingPostgresSaver(self.saver_pool, self.ledger, self.resources.workflow)
 
-    def compiled(self) -> CompiledStateGraph[Any, Any, Any, Any]:
-        """Return the graph, bound to the resources, with a saver of its own."""
-        return build_graph(self.resources).compile(checkpointer=self.new_saver(), name="perdure")
+    def compiled(self, *, saver: bool = True) -> CompiledStateGraph[Any, Any, Any, Any]:
+        """Return the graph, bound to the resources, with a saver of its own unless LangGraph's server brings one."""
+        checkpointer = self.new_saver() if saver else None
+        graph = build_graph(self.resources).compile(checkpointer=checkpointer, name="perdure")
+        return graph.with_config(callbacks=list(self.callbacks))
 
 
 @asynccontextmanager
@@ -80,7 +86,8 @@ async def open_runtime(
             workflow=Workflow(WORKFLOW_VERSION, fingerprint(topology())),
             progress=progress or Silent(),
         )
-        yield Runtime(settings, resources, saver_pool)
+        callbacks = await stack.enter_async_context(tracing(show_text=settings.trace_documents))
+        yield Runtime(settings, resources, saver_pool, callbacks)
 
 
 def researcher(model: str) -> Researcher:

@@ -4,10 +4,10 @@ A worker that holds its run stores nothing once another has taken the run over: 
 transaction. One saver is one lock, so every worker has its own.
 """
 
-from collections.abc import AsyncGenerator, Sequence
+from collections.abc import AsyncGenerator, Iterable, Sequence
 from contextlib import asynccontextmanager
 from contextvars import ContextVar
-from typing import Any
+from typing import Any, Self
 from uuid import UUID
 
 from langchain_core.runnables import RunnableConfig
@@ -32,12 +32,26 @@ _CHECK = load("session")["CheckFenceOnly"]
 _head: ContextVar[tuple[tuple[Any, dict[str, Any]], ...]] = ContextVar("_head", default=())
 
 
+class PlainSerializer(JsonPlusSerializer):
+    """Reads nothing but plain values and LangGraph's own: only such enter state, so no stored byte may name a type.
+
+    LangGraph's strict mode would widen it by the types of the graph's schema, on a copy of the saver; the copy that it
+    makes of the dev server's adapter calls itself for ever. Nothing to widen, no copy.
+    """
+
+    def __init__(self) -> None:
+        super().__init__(allowed_msgpack_modules=None)
+
+    @override
+    def with_msgpack_allowlist(self, extra_allowlist: Iterable[tuple[str, ...] | type]) -> Self:
+        return self
+
+
 class RecordingPostgresSaver(AsyncPostgresSaver):
     """AsyncPostgresSaver that checks the fence and writes the checkpoint record with each checkpoint."""
 
     def __init__(self, pool: Pool, ledger: Ledger, workflow: Workflow) -> None:
-        # Strict: nothing but plain JSON enters state, so nothing else may come out of a stored byte.
-        super().__init__(pool, serde=JsonPlusSerializer(allowed_msgpack_modules=None))
+        super().__init__(pool, serde=PlainSerializer())
         self.ledger = ledger
         self.workflow = workflow
 

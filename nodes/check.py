@@ -10,7 +10,7 @@ from uuid import UUID
 from langgraph.runtime import Runtime
 from pydantic import TypeAdapter
 
-from ledger import artifacts, citations, evidence, findings, reviews, runs, sources, tasks
+from ledger import artifacts, citations, evidence, findings, runs, sources, tasks
 from ledger.canonical import Json
 from ledger.db import Transaction
 from ledger.evidence import Evidence
@@ -102,10 +102,8 @@ async def _asked(
         "report_artifact": name,
         "citations": list(report.citations),
     }
-    review_id = await reviews.ask(tx, run_id, "report", shown)
-    return ask(
-        "report", review_id, [f"{len(report.citations)} citations", *report.markdown.splitlines()]
-    )
+    lines = [f"{len(report.citations)} citations", *report.markdown.splitlines()]
+    return await ask(tx, run_id, "report", shown, lines)
 
 
 def _counted(verdicts: dict[str, Verdict]) -> dict[str, Any]:

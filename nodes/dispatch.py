@@ -9,7 +9,7 @@ from uuid import UUID
 from langgraph.runtime import Runtime
 from langgraph.types import Send
 
-from ledger import findings, reviews, runs, sources, tasks
+from ledger import findings, runs, sources, tasks
 from ledger.canonical import Json
 from ledger.db import Transaction
 from ledger.findings import NewFinding
@@ -134,6 +134,6 @@ async def _asked(
             {"between": list(pair.finding_ids), "reason": pair.reason} for pair in disagreements
         ],
     }
-    review_id = await reviews.ask(tx, run_id, "sources", shown)
     lines = [f"{len(read)} sources, {len(claims)} claims, {len(disagreements)} disagreements"]
-    return ask("sources", review_id, lines + [pair.reason for pair in disagreements])
+    lines += [pair.reason for pair in disagreements]
+    return await ask(tx, run_id, "sources", shown, lines)

@@ -7,13 +7,13 @@ from uuid import UUID
 
 from langgraph.runtime import Runtime
 
-from ledger import reviews, runs, tasks
+from ledger import runs, tasks
 from ledger.canonical import Json
 from ledger.db import Transaction
 from ledger.errors import NotFound
 from nodes.asking import ask
 from nodes.material import TaskDraft
-from nodes.options import TASKS_MAX, RunOptions, checked_question
+from nodes.options import TASKS_MAX, BadInput, RunOptions, checked_question
 from nodes.plans import WORKER, renumbered, validated
 from nodes.resources import Resources, run_id_of
 from nodes.state import ResearchState, Update
@@ -56,16 +56,22 @@ async def _recorded(
     resources: Resources, run_id: UUID, state: ResearchState, options: RunOptions | None
 ) -> runs.Run:
     """Return the run's row, written now if the run was begun elsewhere than by `start_run` (the dev server)."""
+    question = checked_question(state["question"]["text"])
     async with resources.ledger.transaction(run_id) as tx:
         try:
-            return await runs.get(tx, run_id)
+            run = await runs.get(tx, run_id)
         except NotFound:
-            question = checked_question(state["question"]["text"])
             body = (options or RunOptions()).model_dump(mode="json")
             workflow = resources.workflow
             return await runs.create(
                 tx, run_id, question, body, workflow.version, workflow.fingerprint
             )
+    if run.status in runs.FINISHED or run.question != question:
+        why = f"is {run.status}" if run.status in runs.FINISHED else "has another question"
+        raise BadInput(
+            f"run {run_id} {why}, and a thread is one run; begin a new thread for a new question"
+        )
+    return run
 
 
 async def _asked(tx: Transaction, run_id: UUID, options: RunOptions) -> dict[str, str]:
@@ -78,8 +84,8 @@ async def _asked(tx: Transaction, run_id: UUID, options: RunOptions) -> dict[str
             for task in planned
         ]
     }
-    review_id = await reviews.ask(tx, run_id, "plan", shown)
-    return ask("plan", review_id, [f"{task.task_id}: {task.question}" for task in planned])
+    lines = [f"{task.task_id}: {task.question}" for task in planned]
+    return await ask(tx, run_id, "plan", shown, lines)
 
 
 def _listed(drafts: tuple[TaskDraft, ...]) -> list[Json]:

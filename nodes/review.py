@@ -3,7 +3,8 @@
 The question is a row of the ledger before the node is reached, and the decision is a row before the graph is woken; the
 value that wakes it is only the review's id. There is one interrupt per node and nothing before it, because the node runs
 again from its top when it is resumed. LangGraph Studio wakes a thread with a HumanResponse instead: then the node records
-the decision itself, first of all.
+the decision itself, first of all. An answer that decides nothing is asked again and never raised: LangGraph keeps the
+answer of a step that failed, and would give it the same one for ever.
 """
 
 from collections.abc import Awaitable, Callable
@@ -15,7 +16,6 @@ from langgraph.types import Command, interrupt
 
 from ledger import findings, reviews, runs, tasks
 from ledger.db import Transaction
-from ledger.errors import LedgerError
 from ledger.reviews import Choice, Decision, Kind, Review
 from nodes.options import BadInput, RunOptions
 from nodes.plans import WORKER, edited
@@ -33,10 +33,6 @@ _HUMAN_RESPONSES: dict[str, Choice] = {
 }
 
 
-class ReviewUndecided(LedgerError):
-    """The thread was woken, but nobody has decided the review."""
-
-
 async def review(
     kind: Kind,
     following: str,
@@ -50,13 +46,27 @@ async def review(
         return Command(goto=following)
     answer = interrupt(_shown(asked))
     run_id = run_id_of(runtime)
-    decided = await _decided(resources, run_id, asked["review_id"], answer)
-    decision = decided.decision
-    assert decision is not None
+    try:
+        decided = await _decided(resources, run_id, asked["review_id"], answer)
+    except BadInput as error:
+        return _ask_again(asked, str(error))
+    if (decision := decided.decision) is None:
+        return _ask_again(asked, f"nobody has decided this review, it is {decided.status}")
     async with resources.ledger.transaction(run_id) as tx:
         await _apply(tx, run_id, decided, decision)
+        if decision.choice != "reject":
+            await runs.set_status(tx, run_id, "running")
         await runs.set_phase(tx, run_id, following)
     return _next(decision, kind, following, state)
+
+
+def _ask_again(asked: dict[str, str], problem: str) -> Command[Any]:
+    name = f"review_{asked['kind']}"
+    update: Update = {
+        "review": {**asked, "problem": problem},
+        "step": {"name": name, "problem": problem},
+    }
+    return Command(goto=name, update=update)
 
 
 def _shown(asked: dict[str, str]) -> dict[str, Any]:
@@ -72,7 +82,7 @@ def _shown(asked: dict[str, str]) -> dict[str, Any]:
             "allow_respond": True,
             "allow_ignore": True,
         },
-        "description": asked["summary"],
+        "description": "\n\n".join(filter(None, [asked.get("problem"), asked["summary"]])),
         "review_id": asked["review_id"],
     }
 
@@ -84,11 +94,6 @@ async def _decided(resources: Resources, run_id: UUID, review_id: str, answer: A
             checked_edit(review.kind, decision, await tasks.everything(tx, run_id))
             await reviews.decide(tx, review, decision)
             review = await reviews.get(tx, run_id, review_id)
-    if review.decision is None:
-        raise ReviewUndecided(
-            f"review {review_id} is {review.status}; decide with `perdure review {review_id} --approve --as NAME`,"
-            f" then `perdure resume {run_id}`"
-        )
     return review
 
 

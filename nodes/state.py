@@ -48,6 +48,11 @@ def merge_outcomes(current: Outcomes, update: Outcomes | None) -> Outcomes:
     return {} if update is None else {**current, **update}
 
 
+def latest(current: dict[str, Any], update: dict[str, Any]) -> dict[str, Any]:
+    """Keep what was written last: of parallel branches, the step of the last."""
+    return update
+
+
 class ResearchInput(TypedDict):
     """What a run begins with."""
 
@@ -59,7 +64,7 @@ class ResearchState(TypedDict):
 
     question: Annotated[Question, keep_as_record]
     #: Where the run is, in words: the last step and what it did.
-    step: NotRequired[dict[str, Any]]
+    step: Annotated[dict[str, Any], latest]
     #: How many tasks stand in which status.
     tasks: NotRequired[dict[str, int]]
     #: Which wave of branches is out, from 1.
@@ -107,9 +112,10 @@ class BranchState(TypedDict):
 
 
 class BranchOutput(TypedDict):
-    """What a branch gives back."""
+    """What a branch gives back; `step` among it, because LangGraph's server shows of an update what is output."""
 
     finished: Outcomes
+    step: NotRequired[dict[str, Any]]
 
 
 Update: TypeAlias = dict[str, Any]
