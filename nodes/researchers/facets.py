@@ -51,7 +51,7 @@ _COMPARISONS = (
 
 def plan_tasks(question: str, tasks_max: int) -> tuple[TaskDraft, ...]:
     """Split a question into at least one and at most `tasks_max` tasks named t1, t2, ..."""
-    asked = question.strip()[:QUESTION_LENGTH_MAX] or question
+    asked = (question.strip() or question)[:QUESTION_LENGTH_MAX]
     facets = split_facets(asked)
     if len(facets) == 1 and tasks_max >= _COMPARISON_TASKS and (sides := compared(facets[0])):
         return _comparison(facets[0], sides)
@@ -85,7 +85,8 @@ def compared(question: str) -> tuple[str, str] | None:
     """Return the two things that a question compares, or None."""
     for pattern in _COMPARISONS:
         if match := pattern.search(question):
-            return _completed(match.group(1), match.group(2)), match.group(2)
+            first, second = (side.rstrip("?.,;") for side in match.groups())
+            return _completed(first, second), second
     return None
 
 
@@ -123,6 +124,6 @@ def _comparison(question: str, sides: Sequence[str]) -> tuple[TaskDraft, ...]:
     first, second = sides
     return (
         TaskDraft("t1", f"What is {first}?"),
-        TaskDraft("t2", f"What is {second.rstrip('?')}?"),
+        TaskDraft("t2", f"What is {second}?"),
         TaskDraft("t3", question, depends_on=("t1", "t2")),
     )

@@ -6,7 +6,7 @@ say little about the subject and count less, wherever they occur.
 
 import re
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import pairwise
 
 from nodes.tools.terms import is_identifier, word_terms, words
@@ -33,6 +33,12 @@ _ASKING_WORDS = frozenset(
     stop suppose supposed sure take tell thing time try type typical understand unless use usual usually value want way
     work wrong write""",
     )
+    for term in word_terms(word)
+)
+# Asking words that are the subject where a question has no other: "What is a list?"
+_SUBJECTS_AT_NEED = frozenset(
+    term
+    for word in re.findall(r"\w+", "case example list method name option rule set time type value")
     for term in word_terms(word)
 )
 _AMOUNT = re.compile(
@@ -99,10 +105,10 @@ class Asked:
         )
 
     def subjects_met(self, there: Collection[str], rarity: Mapping[str, float]) -> float:
-        """Return the share of the words of the subject that are among the terms, 0..1; 1 if it has none."""
+        """Return the share of the words of the subject that are among the terms, 0..1; 0 if it has none."""
         subjects = [keyword for keyword in self.keywords if not keyword.is_asking]
         if not subjects:
-            return 1.0
+            return 0.0
         return sum(keyword.match(there, rarity) for keyword in subjects) / len(subjects)
 
     def nearness(self, there: Sequence[str], words_max: int) -> float:
@@ -133,10 +139,19 @@ def read_question(question: str) -> Asked:
         asking = own[0] in _ASKING_WORDS and not is_name
         found.setdefault(own[0], Keyword(word, own, is_name, asking))
     return Asked(
-        tuple(found.values()),
+        _with_subject(tuple(found.values())),
         wants_amount=_AMOUNT.search(question) is not None,
         wants_definition=_DEFINITION.search(question) is not None,
         wants_reason=_REASON.search(question) is not None,
         wants_place=_PLACE.search(question) is not None,
         wants_choice=_CHOICE.search(question) is not None,
+    )
+
+
+def _with_subject(keywords: tuple[Keyword, ...]) -> tuple[Keyword, ...]:
+    if any(not keyword.is_asking for keyword in keywords):
+        return keywords
+    return tuple(
+        replace(keyword, is_asking=keyword.terms[0] not in _SUBJECTS_AT_NEED)
+        for keyword in keywords
     )

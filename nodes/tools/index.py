@@ -20,10 +20,10 @@ from numpy.typing import NDArray
 
 from nodes.material import Document, Hit, SearchResult
 from nodes.tools.passages import Readable, merge_hits, path, split_passages
-from nodes.tools.terms import terms
+from nodes.tools.terms import terms, word_terms, words
 
 # Raised whenever an index made before would answer differently; belongs into the name of a saved folder.
-INDEX_VERSION = "1"
+INDEX_VERSION = "2"
 # A question names what a passage is about, and that is often said in a heading only.
 _HEADING_WEIGHT = 2
 # Passages are short and of like length, so neither repetition nor length says much (Anserini's defaults for passages).
@@ -171,6 +171,7 @@ class _Builder:
         self.worth = array("f")
         self.vocabulary: dict[str, int] = {}
         self._term_ids: list[list[int]] = []
+        self._word_ids: dict[str, tuple[int, ...]] = {}
 
     def add(self, document: Document, text: str) -> None:
         number = len(self.documents)
@@ -194,8 +195,17 @@ class _Builder:
         return model
 
     def _ids(self, text: str) -> list[int]:
+        ids: list[int] = []
+        for word in words(text):
+            known = self._word_ids.get(word)
+            if known is None:
+                known = self._word_ids[word] = self._numbered(word)
+            ids.extend(known)
+        return ids
+
+    def _numbered(self, word: str) -> tuple[int, ...]:
         numbers = self.vocabulary
-        return [numbers.setdefault(term, len(numbers)) for term in terms(text)]
+        return tuple(numbers.setdefault(term, len(numbers)) for term in word_terms(word))
 
 
 def _worth(passage: str) -> float:
@@ -211,11 +221,14 @@ def _idf(passages: int, holding: int) -> float:
 
 def _best(scores: NDArray[np.float32], limit: int) -> list[int]:
     """Return where the highest scores above zero are, equal ones in corpus order on every machine."""
-    limit = min(limit, len(scores))
-    least = np.partition(scores, len(scores) - limit)[len(scores) - limit]
-    candidates = np.flatnonzero((scores >= least) & (scores > 0))
-    order = np.lexsort((candidates, -scores[candidates]))
-    return [int(at) for at in candidates[order][:limit]]
+    # Zeros first go away: selecting among thousands of equal values is slow.
+    found = np.flatnonzero(scores > 0)
+    if len(found) > limit:
+        positive = scores[found]
+        least = np.partition(positive, len(found) - limit)[len(found) - limit]
+        found = found[positive >= least]
+    order = np.lexsort((found, -scores[found]))
+    return [int(at) for at in found[order][:limit]]
 
 
 def _rename_unless_there(unfinished: Path, folder: Path) -> None:

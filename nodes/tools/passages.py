@@ -45,17 +45,23 @@ class Readable:
 
 
 def split_passages(text: str) -> Iterator[Piece]:
-    """Yield the passages of a text in order; none for a text without a letter or digit."""
+    """Yield the passages of a text in order; none for a text without a letter or digit.
+
+    A term ("max_connections (integer)") heads what follows and is also its first line, for it may be all there is.
+    """
     headings: list[tuple[int, str]] = []
     section: list[Block] = []
     for block in blocks(text):
-        if block.kind is not Kind.HEADING:
+        if block.kind not in {Kind.HEADING, Kind.TERM}:
             section.append(block)
             continue
-        yield from _pack(text, section, tuple(name for _, name in headings))
-        section = []
+        if not (block.kind is Kind.TERM and section and section[-1].kind is Kind.TERM):
+            yield from _pack(text, section, tuple(name for _, name in headings))
+            section = []
         headings = [above for above in headings if above[0] < block.level]
         headings.append((block.level, heading_text(text, block)))
+        if block.kind is Kind.TERM:
+            section.append(block)
     yield from _pack(text, section, tuple(name for _, name in headings))
 
 

@@ -7,10 +7,10 @@ passages: the pages are indexed as they were read and searched with the same que
 from collections.abc import Mapping, Sequence
 
 from nodes.material import Hit, Passage
-from nodes.tools.index import CorpusIndex
+from nodes.tools.index import search_texts
 from nodes.tools.passages import Readable, merge_hits, widen
 
-# Places in pages without positions, for each query.
+# Places in all the pages of a round.
 PAGE_HITS_MAX = 8
 
 
@@ -30,8 +30,6 @@ def passages_of(
     placed = [hit for hit in hits if hit.start is not None]
     if not pages:
         return widen(placed, readable), rarity
-    index = CorpusIndex.build((page.document, page.text) for page in pages.values())
-    results = [index.search(query, PAGE_HITS_MAX) for query in queries]
-    found = merge_hits([placed, *(result.hits for result in results)], len(placed) + PAGE_HITS_MAX)
-    on_pages = {term: value for result in results for term, value in result.rarity.items()}
-    return widen(found, readable), {**on_pages, **rarity}
+    on_pages = search_texts(list(pages.values()), queries, PAGE_HITS_MAX)
+    found = merge_hits([placed, on_pages.hits], len(placed) + PAGE_HITS_MAX)
+    return widen(found, readable), {**on_pages.rarity, **rarity}

@@ -17,7 +17,14 @@ _ROW = re.compile(r"\s*\|")
 _ROW_RULE = re.compile(r"[\s|:\-+]*$")
 _FENCE = re.compile(r"\s*(?:```|~~~)")
 # What names the thing that the next lines describe: code alone on a line, or a line that ends in Sphinx' pilcrow.
-_TERM = re.compile(r"\s*(?:[-*]\s+)?(?:`[^`]+`\s*(?:\(.*)?|\S.{0,200}¶)\s*$")
+_TERM = re.compile(r"(?:[-*]\s+)?(?:`[^`]+`(?:\s*\(.*)?|.*¶)")
+_TERM_LENGTH_MAX = 200
+# The same without markup: a short line of its own that is no sentence, as "max_connections (integer)".
+_TERM_WORDS_MAX = 8
+_ENDS_SENTENCE = re.compile(r"[.!?;,:。！？؟][\"'”’)]*$")
+_NO_TERMS = frozenset({"note", "warning", "caution", "important", "tip", "see also"})
+_CAPTION = re.compile(r"(?:table|figure|example|listing|source code)\b", re.IGNORECASE)
+_INDENTED = re.compile(r" {4}|\t")
 _DECORATION = re.compile(r"[`*¶#]|\\(?=[_*])")
 # Deeper than any real heading, so that a heading of any level ends the term before it.
 TERM_LEVEL = 9
@@ -27,6 +34,7 @@ class Kind(StrEnum):
     """What a block is."""
 
     HEADING = "heading"
+    TERM = "term"
     PROSE = "prose"
     ROW = "row"
     CODE = "code"
@@ -34,7 +42,7 @@ class Kind(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Block:
-    """One block; `level` counts for headings only (1 is the highest)."""
+    """One block; `level` counts for headings and terms only (1 is the highest)."""
 
     kind: Kind
     start: int
@@ -66,8 +74,12 @@ class _Reader:
 
     def close(self, kind: Kind = Kind.PROSE) -> Iterator[Block]:
         lines, self.open = self.open, []
-        if any(not line.is_blank for line in lines):
-            yield _trimmed(kind, lines)
+        if all(line.is_blank for line in lines):
+            return
+        if kind is Kind.PROSE and len(lines) == 1 and _is_bare_term(lines[0].text):
+            yield _heading(lines[0], TERM_LEVEL, Kind.TERM)
+        else:
+            yield _trimmed(Kind.CODE if _is_code(lines) else kind, lines)
 
     def read(self, line: _Line) -> Iterator[Block]:
         if _FENCE.match(line.text):
@@ -101,9 +113,9 @@ class _Reader:
             yield from self.close()
             if not _ROW_RULE.match(line.text):
                 yield _trimmed(Kind.ROW, [line])
-        elif _TERM.match(line.text) and (not self.open or "¶" in line.text):
+        elif _is_term(line.text) and (not self.open or "¶" in line.text):
             yield from self.close()
-            yield _heading(line, TERM_LEVEL)
+            yield _heading(line, TERM_LEVEL, Kind.TERM)
         else:
             if _ITEM.match(line.text):
                 yield from self.close()
@@ -125,9 +137,34 @@ def heading_text(text: str, block: Block) -> str:
     return " ".join(_DECORATION.sub("", text[block.start : block.end]).strip(" (-").split())
 
 
-def _heading(line: _Line, level: int) -> Block:
-    block = _trimmed(Kind.HEADING, [line])
-    return Block(Kind.HEADING, block.start, block.end, level)
+def _is_term(line: str) -> bool:
+    bare = line.strip()
+    return len(bare) <= _TERM_LENGTH_MAX and _TERM.fullmatch(bare) is not None
+
+
+def _is_bare_term(line: str) -> bool:
+    bare = line.strip()
+    return (
+        len(bare) <= _TERM_LENGTH_MAX
+        and len(bare.split()) <= _TERM_WORDS_MAX
+        and bare.casefold() not in _NO_TERMS
+        and not _ENDS_SENTENCE.search(bare)
+        and not _ITEM.match(bare)
+        and not _CAPTION.match(bare)
+    )
+
+
+def _is_code(lines: list[_Line]) -> bool:
+    """Tell code by its indent, unless it reads like the paragraph of a list."""
+    if not all(_INDENTED.match(line.text) for line in lines if line.text.strip()):
+        return False
+    ends = [line.text.strip() for line in lines if _ENDS_SENTENCE.search(line.text)]
+    return not any(len(end.split()) >= _TERM_WORDS_MAX for end in ends)
+
+
+def _heading(line: _Line, level: int, kind: Kind = Kind.HEADING) -> Block:
+    block = _trimmed(kind, [line])
+    return Block(kind, block.start, block.end, level)
 
 
 def _trimmed(kind: Kind, lines: list[_Line]) -> Block:

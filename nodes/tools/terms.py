@@ -26,7 +26,7 @@ STOP_WORDS = frozenset(
     re.findall(
         r"\S+",
         """a about above after again against all also am an and any are as at be because been before being below between
-    both but by can cannot could d did do does doing don down during each either else etc few for from further had has
+    both but by can cannot could d did do does doing don done down during each either else etc few for from further had has
     have having he her here hers him his how i if in into is it its itself just ll m may me might more most must my
     neither no nor not of off on once one only onto or other our out over own per re s same shall she should so some
     such t than that the their them then there these they this those through thus to too under until up upon us ve
@@ -38,10 +38,8 @@ STOP_WORDS = frozenset(
 
 def terms(text: str) -> Iterator[str]:
     """Yield the search terms of a text in order: wholes of identifiers, then their parts."""
-    for match in _WORD.finditer(_MARKUP.sub("", text)):
-        word = match.group()
-        if len(word) <= _WORD_LENGTH_MAX:
-            yield from word_terms(word)
+    for word in words(text):
+        yield from word_terms(word)
 
 
 @lru_cache(maxsize=200_000)
