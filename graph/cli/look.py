@@ -6,9 +6,9 @@ from typing import Annotated, Any
 import typer
 
 from graph.cli import shapes
-from graph.cli.common import AsJson, RunName, looked, looked_at_run
 from graph.cli.exits import Code
 from graph.cli.output import put_bytes, put_json, put_markdown, put_table, put_text
+from graph.cli.session import AsJson, RunName, looked, looked_at_run
 from ledger import artifacts, citations, findings, journal, records, sources, tasks, verification
 from ledger import runs as ledger_runs
 from ledger.db import Transaction

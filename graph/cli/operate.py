@@ -5,10 +5,10 @@ from typing import TYPE_CHECKING
 
 import typer
 
-from graph.cli.common import AsJson, RunName, changed, settings
 from graph.cli.later import later
 from graph.cli.look import tell
 from graph.cli.output import put_json, put_text, say
+from graph.cli.session import AsJson, RunName, changed, settings
 from ledger import runs
 from ledger.db import Ledger
 from nodes.options import BadInput

@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from graph.cli import shapes
-from graph.cli.common import AsJson, looked, settings
 from graph.cli.later import later
 from graph.cli.output import put_json, put_table, put_text, say
+from graph.cli.session import AsJson, looked, settings
 from ledger import reviews as ledger_reviews
 from ledger import runs
 from ledger.db import Transaction

@@ -12,11 +12,11 @@ import typer
 from pydantic import ValidationError
 
 from graph.cli import shapes
-from graph.cli.common import AsJson, RunName, settings
 from graph.cli.exits import Code, Interrupted, code_of
 from graph.cli.later import later
 from graph.cli.output import put_json, put_markdown, say
 from graph.cli.progress import Lines, watch
+from graph.cli.session import AsJson, RunName, settings
 from ledger.ids import new_run_id
 from ledger.reviews import Review
 from nodes.options import (

@@ -10,6 +10,7 @@ from io import BytesIO, TextIOWrapper
 from pathlib import Path
 from typing import Any
 from unittest import mock
+from uuid import UUID
 
 from graph.cli.main import main
 
@@ -29,6 +30,11 @@ class Ended:
     @property
     def text(self) -> str:
         return self.output.decode()
+
+    @property
+    def run_id(self) -> str:
+        """The run that the command told of, first of all, on standard error."""
+        return str(UUID(self.messages.split()[1]))
 
     @property
     def json(self) -> Any:

@@ -22,7 +22,7 @@ def slow_search() -> Iterator[SlowSearch]:
     """Serve on a free port of this machine until the block ends."""
     service = SlowSearch()
 
-    class Handler(BaseHTTPRequestHandler):
+    class Answering(BaseHTTPRequestHandler):
         def do_GET(self) -> None:
             service.asked.set()
             service.released.wait()
@@ -39,7 +39,7 @@ def slow_search() -> Iterator[SlowSearch]:
         def log_message(self, *_: object) -> None:
             pass
 
-    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+    server = ThreadingHTTPServer(("127.0.0.1", 0), Answering)
     service.url = f"http://127.0.0.1:{server.server_port}/search"
     thread = threading.Thread(target=server.serve_forever)
     thread.start()
