@@ -46,6 +46,11 @@ _AMOUNT = re.compile(
     r"|maximum|minimum|limit|which (?:port|version|number))\b",
     re.IGNORECASE,
 )
+# What is counted in "how many worker threads does …": the words up to the verb.
+_COUNTED = re.compile(
+    r"\bhow (?:many|much) ((?:(?!(?:do|does|did|is|are|was|were|can|may|will|would|should|must|has|have)\b)\w+\W+){1,4})",
+    re.IGNORECASE,
+)
 _DEFINITION = re.compile(r"^\s*(?:what(?:'s|’s| is| are)|define|who is)\b", re.IGNORECASE)
 _PLACE = re.compile(r"\b(?:where|which (?:directory|file|folder))\b", re.IGNORECASE)
 _CHOICE = re.compile(
@@ -87,6 +92,8 @@ class Asked:
     """A question as its keywords and the kinds of answer that it wants."""
 
     keywords: tuple[Keyword, ...]
+    #: The terms of what is counted, in a question how much or how many.
+    counted: frozenset[str]
     wants_amount: bool
     wants_definition: bool
     wants_reason: bool
@@ -110,6 +117,10 @@ class Asked:
         if not subjects:
             return 0.0
         return sum(keyword.match(there, rarity) for keyword in subjects) / len(subjects)
+
+    def counts(self, there: Collection[str]) -> bool:
+        """Tell whether what the question counts is named among the terms, where it counts anything."""
+        return not self.counted or not self.counted.isdisjoint(there)
 
     def nearness(self, there: Sequence[str], words_max: int) -> float:
         """Return the share of neighbours in the question that are at most `words_max` terms apart, 0..1."""
@@ -140,12 +151,20 @@ def read_question(question: str) -> Asked:
         found.setdefault(own[0], Keyword(word, own, is_name, asking))
     return Asked(
         _with_subject(tuple(found.values())),
+        counted=_counted(question),
         wants_amount=_AMOUNT.search(question) is not None,
         wants_definition=_DEFINITION.search(question) is not None,
         wants_reason=_REASON.search(question) is not None,
         wants_place=_PLACE.search(question) is not None,
         wants_choice=_CHOICE.search(question) is not None,
     )
+
+
+def _counted(question: str) -> frozenset[str]:
+    """Return the terms of what is counted; the words people ask with are nothing to count."""
+    match = _COUNTED.search(question)
+    named = (word_terms(word) for word in words(match[1])) if match else ()
+    return frozenset(own[0] for own in named if own and own[0] not in _ASKING_WORDS)
 
 
 def _with_subject(keywords: tuple[Keyword, ...]) -> tuple[Keyword, ...]:

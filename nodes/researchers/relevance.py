@@ -157,6 +157,7 @@ class _Judge:
         covered = self._asked.coverage(there, self._rarity)
         return (
             covered >= COVERAGE_MIN
+            and self._asked.counts(there)
             and self._asked.subjects_met(there, self._rarity) >= SUBJECTS_MIN
         )
 

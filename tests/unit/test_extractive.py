@@ -4,6 +4,7 @@ import pytest
 
 from nodes.material import Claim, ClaimDraft, Document, Task, Verdict
 from nodes.researchers.extractive import ROUNDS_MAX, ExtractiveResearcher
+from nodes.researchers.keywords import read_question
 from nodes.tools.index import CorpusIndex, search_texts
 from nodes.tools.passages import Readable, widen
 from tests.support.evaluate import Answerable, Place, ask, evaluate, questions
@@ -154,3 +155,18 @@ async def test_a_part_that_named_the_subject_is_not_asked_again() -> None:
     assert (
         await RESEARCHER.gap_tasks(question, [f"The documents do not answer: {question}"], 5) == ()
     )
+
+
+@pytest.mark.parametrize(
+    ("question", "counted"),
+    [
+        ("How much memory does a desktop need?", {"memori"}),
+        ("how many worker threads does a pool use by default?", {"worker", "thread"}),
+        ("How many times is it tried?", set()),
+        ("What is a lock?", set()),
+    ],
+)
+def test_what_a_question_counts_is_told_from_what_it_is_about(
+    question: str, counted: set[str]
+) -> None:
+    assert read_question(question).counted == counted
