@@ -185,8 +185,7 @@ class Ledger:
 async def _check(connection: Connection) -> None:
     """Raise OperationalError for a connection that the server has closed.
 
-    A server that closes a connection says so on its socket; while that is silent, nothing need be asked. A round trip for
-    each transaction would be a tenth of what the ledger costs.
+    A server that closes a connection says so on its socket; while that is silent, the round trip is saved.
     """
     idle = select.poll()
     idle.register(connection.fileno(), select.POLLIN)
