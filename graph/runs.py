@@ -129,14 +129,16 @@ async def _drive(runtime: Runtime, graph: Graph, run: Run, options: RunOptions) 
     while True:
         state = await graph.aget_state(config)
         head = state.config.get("configurable", {}).get("checkpoint_id")
-        if head is not None and head == before:
+        # A review node that stops to ask is progress without a checkpoint of its own.
+        here = (head, {interrupt.id for interrupt in state.interrupts})
+        if head is not None and here == before:
             raise RunStuck(
                 f"run {run.run_id} has no next step and is not finished; `perdure history {run.run_id}` shows how far it came"
             )
         entry = await _entry(runtime, run, state)
         if entry is _WAITS:
             return
-        before = head
+        before = here
         await graph.ainvoke(entry, config, context=options, durability="sync")
         async with runtime.ledger.transaction() as tx:
             if (await runs.get(tx, run.run_id)).status in runs.FINISHED:

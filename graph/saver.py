@@ -79,8 +79,11 @@ class RecordingPostgresSaver(AsyncPostgresSaver):
         task_id: str,
         task_path: str = "",
     ) -> None:
+        faults = self.ledger.faults
+        faults.reach(FaultPoint.BEFORE_WRITES)
         with wrap_errors(), _first(*self._fence(config)):
             await super().aput_writes(config, writes, task_id, task_path)
+        faults.reach(FaultPoint.AFTER_WRITES)
 
     @asynccontextmanager
     @override

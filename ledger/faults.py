@@ -16,6 +16,8 @@ class FaultPoint(StrEnum):
     AFTER_RESULT = "after_result"
     BEFORE_CHECKPOINT = "before_checkpoint"
     AFTER_CHECKPOINT = "after_checkpoint"
+    BEFORE_WRITES = "before_writes"
+    AFTER_WRITES = "after_writes"
     BEFORE_COMPLETION = "before_completion"
     AFTER_COMPLETION = "after_completion"
 

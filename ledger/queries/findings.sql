@@ -9,6 +9,7 @@ VALUES (%(tenant)s, %(run_id)s, %(finding_id)s, %(position)s, %(evidence_id)s)
 ON CONFLICT DO NOTHING;
 
 -- name: ListFindings :many
+-- Equally confident ones stand as the researcher named them: an id would order them differently in every run.
 SELECT finding.finding_id, finding.task_id, finding.attempt, finding.kind, finding.confidence, finding.verdict,
        finding.flagged, finding.superseded_by, finding.key_id, finding.body, finding.created_at,
        array(SELECT evidence_id FROM ledger.finding_evidence AS support
@@ -18,7 +19,7 @@ SELECT finding.finding_id, finding.task_id, finding.attempt, finding.kind, findi
   JOIN ledger.tasks AS task USING (tenant, run_id, task_id)
  WHERE finding.tenant = %(tenant)s AND finding.run_id = %(run_id)s AND finding.superseded_by IS NULL
    AND (%(task_id)s::text IS NULL OR finding.task_id = %(task_id)s::text)
- ORDER BY task.position, finding.confidence DESC, finding.finding_id;
+ ORDER BY task.position, finding.confidence DESC, finding.created_at, finding.finding_id;
 
 -- name: SetVerdict :none
 UPDATE ledger.findings SET verdict = %(verdict)s

@@ -3,8 +3,12 @@ SELECT set_config('perdure.tenant', %(tenant)s, true),
        set_config('perdure.actor', %(actor)s, true),
        set_config('perdure.fence', %(fence)s, true);
 
--- name: CheckFence :one
-SELECT ledger.check_fence(%(tenant)s, %(run_id)s, %(fence)s), ledger.check_not_cancelled(%(tenant)s, %(run_id)s);
+-- name: NameTransactionOfRun :one
+SELECT set_config('perdure.tenant', %(tenant)s, true),
+       set_config('perdure.actor', %(actor)s, true),
+       set_config('perdure.fence', %(fence)s, true),
+       ledger.check_fence(%(tenant)s, %(run_id)s, %(held)s),
+       ledger.check_not_cancelled(%(tenant)s, %(run_id)s);
 
 -- name: CheckFenceOnly :one
 SELECT ledger.check_fence(%(tenant)s, %(run_id)s, %(fence)s);

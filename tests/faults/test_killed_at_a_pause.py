@@ -1,0 +1,89 @@
+"""A run is killed while its corpus is read, and around the review that it waits for."""
+
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from ledger.db import Ledger
+from tests.faults.campaign import Campaign, check_whole
+from tests.support.pages import PAGES
+from tests.support.trials import Action
+
+# More than two of the batches that an ingest keeps (KEEP_DOCUMENTS_MAX).
+FILLERS = 140
+
+
+def corpus(folder: Path) -> Path:
+    """Write a folder of short texts: the pages of the harbour and many that answer nothing."""
+    folder.mkdir()
+    for name, (title, paragraphs) in PAGES.items():
+        (folder / f"{name}.md").write_text("\n\n".join((f"# {title}", *paragraphs)))
+    for number in range(FILLERS):
+        (folder / f"minutes-{number:03}.txt").write_text(
+            f"Minutes {number} of the council: nothing was decided."
+        )
+    return folder
+
+
+async def kept_documents(ledger: Ledger) -> int:
+    """Return how many documents are known."""
+    async with ledger.pool.connection() as connection:
+        row = await (
+            await connection.execute("SELECT count(*) AS known FROM ledger.extractions")
+        ).fetchone()
+    assert row is not None
+    known: int = row["known"]
+    return known
+
+
+async def test_a_run_that_is_killed_while_it_reads_its_corpus_finishes(
+    campaign: Campaign, tmp_path: Path
+) -> None:
+    """What was kept stays kept; the rest is read by the resume; the findings are those of an uninterrupted run."""
+    paths = (str(corpus(tmp_path / "corpus")),)
+    trial, world = campaign.trial(corpus=paths)
+    total = len(PAGES) + FILLERS
+    known = [0]
+    for number, kill_at in enumerate((1, total // 2, total)):
+        action: Action = "resume" if number else "start"
+        ended = await campaign.forks.run(replace(trial, action=action, kill_at_document=kill_at))
+        assert ended.killed
+        known.append(await kept_documents(campaign.ledger))
+    assert known == sorted(known)
+    assert 0 < known[-1] <= total
+    assert (await campaign.observed(trial, world)).status == "running"
+    ended = await campaign.forks.run(replace(trial, action="resume"))
+    assert ended.status == "completed", ended.trace
+    killed = await campaign.observed(trial, world)
+    _, expected = await campaign.uninterrupted(*campaign.trial(corpus=paths))
+    assert killed.result == expected.result
+    assert len(killed.findings) >= 3
+    check_whole(killed)
+    assert await kept_documents(campaign.ledger) == total
+
+
+@pytest.mark.parametrize("kind", ["plan", "report"])
+async def test_a_review_outlives_every_death_around_it(campaign: Campaign, kind: str) -> None:
+    """Killed where the review is asked, it is asked once; killed where its answer is taken, the answer counts once."""
+    _, expected = await campaign.uninterrupted(*campaign.trial())
+    asked = await campaign.forks.run(campaign.trial(review=kind)[0])
+    assert asked.status == "paused", asked.trace
+    for kill_asking, kill_answering in zip(
+        range(len(asked.reached) - 4, len(asked.reached) + 1), range(1, 6), strict=True
+    ):
+        trial, world = campaign.trial(review=kind)
+        assert (await campaign.forks.run(replace(trial, kill_at=kill_asking))).killed
+        paused = await campaign.forks.run(replace(trial, action="resume"))
+        assert paused.status == "paused", paused.trace
+        assert (await campaign.forks.run(replace(trial, action="approve"))).status == "decided"
+        assert (
+            await campaign.forks.run(replace(trial, action="resume", kill_at=kill_answering))
+        ).killed
+        ended = await campaign.forks.run(replace(trial, action="resume"))
+        assert ended.status == "completed", ended.trace
+        run = await campaign.observed(trial, world)
+        assert run.result == expected.result
+        assert world.counts.most_common(1)[0][1] == 1
+        assert run.events.count("review_decided") == 1
+        check_whole(run)

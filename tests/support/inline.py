@@ -1,0 +1,16 @@
+"""Reading documents within the process of a test: a worker process takes longer to start than a whole run takes."""
+
+from typing_extensions import override
+
+from nodes.tools.documents import Extracted
+from nodes.tools.extract import extract
+from nodes.tools.extractors import Extractors
+
+
+class Inline(Extractors):
+    """Starts no worker."""
+
+    @override
+    async def extract(self, content: bytes, media_type: str) -> Extracted:
+        """Return the text of a document; raises `Unreadable`."""
+        return extract(content, media_type)
