@@ -3,6 +3,7 @@
 Nothing that is opened here enters state or `configurable`.
 """
 
+import logging
 from collections.abc import AsyncGenerator
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
@@ -102,6 +103,9 @@ def researcher(model: str) -> Researcher:
 async def _web(settings: Settings, stack: AsyncExitStack) -> WebSearch | None:
     if settings.search_url is None:
         return None
+    # httpx logs every address whole, and that of the search service may hold a key.
+    for name in ("httpx", "httpcore"):
+        logging.getLogger(name).setLevel(logging.WARNING)
     client = httpx.AsyncClient(
         timeout=TIMEOUT_SECONDS, follow_redirects=True, max_redirects=REDIRECTS_MAX
     )

@@ -48,13 +48,12 @@ class WebSearch:
         try:
             results = cast("list[dict[str, Any]]", response.json()["results"])
             hits = [_hit(rank, result) for rank, result in enumerate(results[:limit])]
-        except (ValueError, KeyError, TypeError, AttributeError) as error:
+        # RecursionError: what is nested deeper than the parser goes.
+        except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
             raise OperationFailed(
                 "the search service gave no list of results", transient=False
             ) from error
-        return SearchResult(
-            tuple(hit for hit in hits if hit.uri.startswith(("http://", "https://")))
-        )
+        return SearchResult(tuple(hit for hit in hits if _is_page(hit.uri)))
 
     async def read(self, uri: str) -> Reading:
         """Fetch a page and extract its text; raises OperationFailed."""
@@ -73,7 +72,10 @@ class WebSearch:
         return Reading(_source(uri, response, extracted), _extraction(content, extracted))
 
     async def _get(self, address: str, params: dict[str, str]) -> httpx.Response:
-        request = self.client.build_request("GET", address, params=params or None)
+        try:
+            request = self.client.build_request("GET", address, params=params or None)
+        except httpx.InvalidURL as error:
+            raise OperationFailed("an address that is no URL", transient=False) from error
         try:
             async with asyncio.timeout(TIMEOUT_SECONDS):
                 response = await self.client.send(request, stream=True)
@@ -94,6 +96,11 @@ async def _received(response: httpx.Response) -> httpx.Response:
         raise OperationFailed(
             f"{_place(response.request)}: HTTP {response.status_code}", transient=transient
         )
+    if "," in response.headers.get("content-encoding", ""):
+        # Compressed twice, a few kB unpack to gigabytes before the first byte is counted.
+        raise OperationFailed(
+            f"{_place(response.request)}: compressed more than once", transient=False
+        )
     body = bytearray()
     async for chunk in response.aiter_bytes():
         body += chunk
@@ -110,12 +117,25 @@ async def _received(response: httpx.Response) -> httpx.Response:
 
 
 def _place(request: httpx.Request) -> str:
-    """Return the address without its query, which may hold a key or a question."""
-    return str(request.url.copy_with(query=None, fragment=None))
+    """Return the address without what may hold a key or a question: its user and password, its query."""
+    return str(request.url.copy_with(userinfo=b"", query=None, fragment=None))
 
 
 def _hit(rank: int, result: dict[str, Any]) -> Hit:
-    return Hit(str(result["url"]), str(result.get("title") or ""), 1 / (rank + 1))
+    return Hit(_text(result["url"]), _text(result.get("title") or ""), 1 / (rank + 1))
+
+
+def _text(value: Any) -> str:
+    """Return text that can be stored: JSON may name halves of characters."""
+    return str(value).encode("utf-8", "replace").decode()
+
+
+def _is_page(address: str) -> bool:
+    try:
+        url = httpx.URL(address)
+    except httpx.InvalidURL:
+        return False
+    return url.scheme in {"http", "https"} and bool(url.host)
 
 
 def _source(uri: str, response: httpx.Response, extracted: Extracted) -> NewSource:
