@@ -7,6 +7,7 @@ is said: gaps, disagreements, documents that could not be read, claims left out.
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from urllib.parse import quote as percent_encoded
 
 from ledger.evidence import Evidence
 from ledger.sources import Source
@@ -17,6 +18,8 @@ from nodes.material import Draft, DraftSection, DraftSentence, Skipped, Verdict
 SKIPPED_SHOWN_MAX = 10
 
 _MARKUP = re.compile(r"([\\`*_\[\]<>#|])")
+# What RFC 3986 has in no path or query, with the brackets that would look like a citation.
+_NOT_IN_ADDRESS = re.compile(r"[\x00-\x20\x7f-\xa0\u2000-\u206f\"<>\\^`{|}\[\]]")
 
 
 @dataclass(frozen=True, slots=True)
@@ -133,4 +136,9 @@ def _citation(number: int, quote: Evidence, material: Material) -> str:
     source = material.sources[quote.source_id]
     title = escaped(source.title or source.uri)
     place = f"characters {quote.start}–{quote.end} of `{quote.text_artifact[:19]}…`"
-    return f"{number}. “{escaped(quote.exact)}”\n   — {title}, <{source.uri}>, {place}"
+    return f"{number}. “{escaped(quote.exact)}”\n   — {title}, <{address(source.uri)}>, {place}"
+
+
+def address(uri: str) -> str:
+    """Return an address from outside so that it stays one in Markdown: what would end it is percent-encoded."""
+    return _NOT_IN_ADDRESS.sub(lambda found: percent_encoded(found[0]), uri)

@@ -138,3 +138,14 @@ def test_what_fits_into_a_report_is_taken_from_every_task_in_turn() -> None:
 
 def test_a_claim_that_is_longer_than_the_report_is_not_lost() -> None:
     assert len(chosen([_claim("a", 0, 100)], ["a"], 10)) == 1
+
+
+def test_an_address_from_outside_can_not_end_itself() -> None:
+    """A search service names addresses, and a report is read as Markdown."""
+    uri = "http://a/> <script>x</script> [7]\n## Injected\u202e?q=ü#part"
+    source = SOURCE.model_copy(update={"uri": uri})
+    report = write(_material(DraftSentence("Claim.", "f1", ("e1",)), sources={"src": source}))
+    assert (
+        "<http://a/%3E%20%3Cscript%3Ex%3C/script%3E%20%5B7%5D%0A##%20Injected%E2%80%AE?q=ü#part>"
+        in report.markdown
+    )
