@@ -3,8 +3,9 @@
 A plan is checked before it is accepted, whoever wrote it: a researcher, a model or a person who edited it.
 """
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from graphlib import CycleError, TopologicalSorter
+from itertools import chain, count
 from typing import Any
 
 from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError
@@ -69,30 +70,40 @@ def edited(value: Any, existing: Sequence[Task]) -> tuple[TaskDraft, ...]:
         place = ".".join(str(part) for part in first["loc"])
         raise BadInput(f"the edited plan cannot be used: {place}: {first['msg']}") from error
     before = {task.task_id: task for task in existing}
-    drafts = [_draft(task, before.get(task.id)) for task in tasks]
-    renamed = dict(
-        zip((task.id for task in tasks), (draft.task_id for draft in drafts), strict=True)
-    )
+    changed = {task.id for task in tasks if task.id in before and not _is(before[task.id], task)}
+    # A task that waits for a changed one is another task, too: the recorded one waits for what was set aside.
+    while (
+        waiting := {
+            task.id for task in tasks if task.id in before and changed & set(task.depends_on)
+        }
+        - changed
+    ):
+        changed |= waiting
+    renamed = {name: _unused(f"{name}.edited", before) for name in changed}
     return validated(
         [
             TaskDraft(
-                draft.task_id,
-                draft.question,
-                tuple(renamed.get(name, name) for name in draft.depends_on),
+                renamed.get(task.id, task.id),
+                task.question,
+                tuple(renamed.get(name, name) for name in task.depends_on),
             )
-            for draft in drafts
+            for task in tasks
         ],
         [task.task_id for task in existing if task.status == "complete"],
     )
 
 
-def _draft(task: EditedTask, before: Task | None) -> TaskDraft:
-    same = before is None or (
-        before.question == task.question and before.depends_on == tuple(task.depends_on)
+def _is(before: Task, task: EditedTask) -> bool:
+    """Tell whether a task stands in the plan as it is; one that was set aside stands in it no more."""
+    return before.status != "superseded" and (before.question, before.depends_on) == (
+        task.question,
+        tuple(task.depends_on),
     )
-    return TaskDraft(
-        task.id if same else f"{task.id}.edited", task.question, tuple(task.depends_on)
-    )
+
+
+def _unused(name: str, taken: Collection[str]) -> str:
+    numbered = (f"{name}{number}" for number in count(2))
+    return next(each for each in chain([name], numbered) if each not in taken)
 
 
 def renumbered(drafts: Sequence[TaskDraft], wave: int) -> tuple[TaskDraft, ...]:

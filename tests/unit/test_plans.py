@@ -57,6 +57,30 @@ def test_a_changed_task_takes_a_new_id_and_its_dependants_follow() -> None:
     assert plan == (TaskDraft("t1.edited", "New?"), TaskDraft("t2", "After?", ("t1.edited",)))
 
 
+def test_an_unchanged_task_that_waits_for_a_changed_one_waits_for_the_new_one() -> None:
+    """The recorded task would wait for what was set aside, and so for nothing."""
+    after = _task("t2", "After?").model_copy(update={"depends_on": ("t1",)})
+    plan = edited(
+        [
+            {"id": "t1", "question": "New?"},
+            {"id": "t2", "question": "After?", "depends_on": ["t1"]},
+        ],
+        [_task("t1", "Old?"), after],
+    )
+    assert plan == (
+        TaskDraft("t1.edited", "New?"),
+        TaskDraft("t2.edited", "After?", ("t1.edited",)),
+    )
+
+
+def test_a_task_that_was_set_aside_and_is_wanted_again_is_another() -> None:
+    """Under its old id it would stay set aside, and under a name that is taken it would be what has that name."""
+    existing = [_task("t1", "Old?", "superseded"), _task("t1.edited", "New?", "complete")]
+    assert edited([{"id": "t1", "question": "Old?"}], existing) == (
+        TaskDraft("t1.edited2", "Old?"),
+    )
+
+
 def test_an_unchanged_task_keeps_its_id() -> None:
     assert edited([{"id": "t1", "question": "Old?"}], [_task("t1", "Old?")]) == (
         TaskDraft("t1", "Old?"),
