@@ -25,7 +25,7 @@ _CREATE, _GET, _LIST, _MATCHING = (
     _SQL["RunsByPrefix"],
 )
 _SET_STATUS, _SET_PHASE, _SET_CORPUS = _SQL["SetStatus"], _SQL["SetPhase"], _SQL["SetCorpus"]
-_COMPLETE, _CANCEL = _SQL["CompleteRun"], _SQL["CancelRun"]
+_COMPLETE, _CANCEL, _CLOSE = _SQL["CompleteRun"], _SQL["CancelRun"], _SQL["CloseReviews"]
 
 Status: TypeAlias = Literal["running", "paused", "blocked", "completed", "failed", "cancelled"]
 #: Nothing is left to do in these.
@@ -132,8 +132,12 @@ async def complete(tx: Transaction, run_id: UUID, report_artifact: str) -> None:
 
 
 async def cancel(tx: Transaction, run_id: UUID) -> None:
-    """Stop a run for good: its worker's next write is refused. Raises IllegalTransition if it is finished."""
+    """Stop a run for good: its worker's next write is refused, and so is a decision of its reviews.
+
+    Raises IllegalTransition if it is finished.
+    """
     await tx.one(_CANCEL, run_id=run_id)
+    await tx.run(_CLOSE, run_id=run_id)
     await audit.append(tx, run_id, "run_cancelled", {})
 
 

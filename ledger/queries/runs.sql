@@ -42,6 +42,11 @@ UPDATE ledger.runs
        finished_at = clock_timestamp(), updated_at = clock_timestamp()
  WHERE tenant = %(tenant)s AND run_id = %(run_id)s AND status = 'running' RETURNING run_id;
 
+-- name: CloseReviews :none
+-- open -> stale: nothing goes on that a decision could change
+UPDATE ledger.reviews SET status = 'stale'
+ WHERE tenant = %(tenant)s AND run_id = %(run_id)s AND status = 'open';
+
 -- name: CancelRun :one
 -- running | paused | blocked | failed -> cancelled
 UPDATE ledger.runs SET status = 'cancelled', finished_at = clock_timestamp(), updated_at = clock_timestamp()
