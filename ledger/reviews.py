@@ -59,13 +59,16 @@ class Review(BaseModel):
     decision: Decision | None
 
 
-async def ask(tx: Transaction, run_id: UUID, kind: Kind, shown: Json) -> str:
+async def ask(
+    tx: Transaction, run_id: UUID, kind: Kind, shown: Json, decided_before: int = 0
+) -> str:
     """Record the question unless it stands already, and return its id.
 
+    `decided_before` tells a question from the same one that was asked, and answered, before: an answer counts once.
     Open reviews of the same kind that showed something else become stale.
     """
     shown_digest = digest(canonical(shown))
-    review_id = derived_id("rev", str(run_id), kind, shown_digest)
+    review_id = derived_id("rev", str(run_id), kind, shown_digest, str(decided_before))
     await tx.run(_STALE, run_id=run_id, kind=kind, review_id=review_id)
     await tx.run(
         _ASK,
@@ -132,8 +135,8 @@ async def _why_closed(tx: Transaction, review: Review) -> str:
             f" `perdure resume {now.run_id}` goes on with that decision"
         )
     return (
-        f"review {now.review_id} is stale: what it showed has changed since;"
-        f" `perdure reviews {now.run_id}` lists the one that is open"
+        f"review {now.review_id} is stale: what it showed has changed since, or its run was cancelled;"
+        f" `perdure reviews {now.run_id}` lists what is open"
     )
 
 

@@ -14,13 +14,18 @@ SUMMARY_LINE_CHARACTERS_MAX = 120
 
 
 async def ask(
-    tx: Transaction, run_id: UUID, kind: Kind, shown: Json, lines: Sequence[str]
+    tx: Transaction,
+    run_id: UUID,
+    kind: Kind,
+    shown: Json,
+    lines: Sequence[str],
+    decided_before: int,
 ) -> dict[str, str]:
     """Record the question and return the state that makes the review node wait for it.
 
     The run is paused in the same transaction, whoever works it: the command line, a notebook or LangGraph's server.
     """
-    review_id = await reviews.ask(tx, run_id, kind, shown)
+    review_id = await reviews.ask(tx, run_id, kind, shown, decided_before)
     await runs.set_status(tx, run_id, "paused")
     return {"kind": kind, "review_id": review_id, "summary": _summary(lines)}
 

@@ -49,7 +49,11 @@ async def check(resources: Resources, state: ResearchState, runtime: Runtime[Run
         )
         report = write(material)
         name = await _record(tx, run_id, report, verdicts)
-        review = await _asked(tx, run_id, RunOptions.model_validate(run.options), name, report)
+        review = (
+            await _asked(tx, run_id, name, report, state.get("decided", 0))
+            if RunOptions.model_validate(run.options).asks("report", needed=False)
+            else {}
+        )
     return {
         "products": {**products, "report": name},
         "review": review,
@@ -93,17 +97,15 @@ async def _record(
 
 
 async def _asked(
-    tx: Transaction, run_id: UUID, options: RunOptions, name: str, report: Report
+    tx: Transaction, run_id: UUID, name: str, report: Report, decided_before: int
 ) -> dict[str, str]:
-    if not options.asks("report", needed=False):
-        return {}
     shown: Json = {
         "report": report.markdown,
         "report_artifact": name,
         "citations": list(report.citations),
     }
     lines = [f"{len(report.citations)} citations", *report.markdown.splitlines()]
-    return await ask(tx, run_id, "report", shown, lines)
+    return await ask(tx, run_id, "report", shown, lines, decided_before)
 
 
 def _counted(verdicts: dict[str, Verdict]) -> dict[str, Any]:

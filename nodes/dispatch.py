@@ -36,7 +36,7 @@ async def dispatch(
     if not ready:
         ready = await _for_gaps(resources, run_id)
     if not ready:
-        return await _close(resources, run_id)
+        return await _close(resources, run_id, state.get("decided", 0))
     wave = state.get("wave", 0) + 1
     async with resources.ledger.transaction(run_id) as tx:
         await runs.set_phase(tx, run_id, "research")
@@ -79,14 +79,14 @@ async def _for_gaps(resources: Resources, run_id: UUID) -> list[tasks.Task]:
         return await tasks.ready(tx, run_id, WAVE_TASKS_MAX)
 
 
-async def _close(resources: Resources, run_id: UUID) -> Update:
+async def _close(resources: Resources, run_id: UUID, decided_before: int) -> Update:
     async with resources.ledger.transaction(run_id) as tx:
         claims = await recorded.claims(tx, run_id)
     disagreements = await resources.researcher.disagreements(claims)
     async with resources.ledger.transaction(run_id) as tx:
         await _record(tx, run_id, claims, disagreements)
         await runs.set_phase(tx, run_id, "sources")
-        review = await _asked(tx, run_id, claims, disagreements)
+        review = await _asked(tx, run_id, claims, disagreements, decided_before)
         counts = await tasks.counts(tx, run_id)
     step: Json = {"name": "dispatch", "claims": len(claims), "disagreements": len(disagreements)}
     return {"ready": [], "tasks": counts, "review": review, "step": step}
@@ -118,6 +118,7 @@ async def _asked(
     run_id: UUID,
     claims: tuple[Claim, ...],
     disagreements: tuple[Disagreement, ...],
+    decided_before: int,
 ) -> dict[str, str]:
     """Ask for the sources if the policy wants it; `auto` does for disagreements and for sources that are not retained."""
     options = RunOptions.model_validate((await runs.get(tx, run_id)).options)
@@ -136,4 +137,4 @@ async def _asked(
     }
     lines = [f"{len(read)} sources, {len(claims)} claims, {len(disagreements)} disagreements"]
     lines += [pair.reason for pair in disagreements]
-    return await ask(tx, run_id, "sources", shown, lines)
+    return await ask(tx, run_id, "sources", shown, lines, decided_before)

@@ -41,7 +41,7 @@ async def plan(resources: Resources, state: ResearchState, runtime: Runtime[RunO
             WORKER,
         )
         await runs.set_phase(tx, run_id, "plan")
-        review = await _asked(tx, run_id, options)
+        review = await _asked(tx, run_id, options, state.get("decided", 0))
         counts = await tasks.counts(tx, run_id)
     resources.progress.phase(run_id, "plan", f"{len(drafts)} task{'s' if len(drafts) > 1 else ''}")
     return {
@@ -74,7 +74,9 @@ async def _recorded(
     return run
 
 
-async def _asked(tx: Transaction, run_id: UUID, options: RunOptions) -> dict[str, str]:
+async def _asked(
+    tx: Transaction, run_id: UUID, options: RunOptions, decided_before: int
+) -> dict[str, str]:
     if not options.asks("plan", needed=False):
         return {}
     planned = [task for task in await tasks.everything(tx, run_id) if task.status == "pending"]
@@ -85,7 +87,7 @@ async def _asked(tx: Transaction, run_id: UUID, options: RunOptions) -> dict[str
         ]
     }
     lines = [f"{task.task_id}: {task.question}" for task in planned]
-    return await ask(tx, run_id, "plan", shown, lines)
+    return await ask(tx, run_id, "plan", shown, lines, decided_before)
 
 
 def _listed(drafts: tuple[TaskDraft, ...]) -> list[Json]:

@@ -17,7 +17,7 @@ from langgraph.types import Command, interrupt
 from ledger import findings, reviews, runs, tasks
 from ledger.db import Transaction
 from ledger.reviews import Choice, Decision, Kind, Review
-from nodes.options import BadInput, RunOptions
+from nodes.options import BadInput, RunOptions, checked_question
 from nodes.plans import WORKER, edited
 from nodes.resources import Resources, run_id_of
 from nodes.state import ResearchState, Update
@@ -121,8 +121,10 @@ def human_response(answer: Any) -> Decision | None:
 
 def checked_edit(kind: Kind, decision: Decision, planned: list[tasks.Task]) -> None:
     """Raise BadInput for a decision that cannot be carried out: it is refused before it is recorded."""
-    if decision.choice == "respond" and not (decision.response or "").strip():
-        raise BadInput("an answer needs words: what should be researched besides?")
+    if decision.choice == "respond":
+        if not (decision.response or "").strip():
+            raise BadInput("an answer needs words: what should be researched besides?")
+        checked_question(decision.response or "")
     if decision.choice != "edit":
         return
     if kind == "plan":
@@ -173,7 +175,11 @@ async def _leave_out(tx: Transaction, run_id: UUID, names: list[str], by: str) -
 
 
 def _next(decision: Decision, kind: Kind, following: str, state: ResearchState) -> Command[Any]:
-    update: Update = {"review": {}, "step": {"name": f"review_{kind}", "decision": decision.choice}}
+    update: Update = {
+        "review": {},
+        "decided": state.get("decided", 0) + 1,
+        "step": {"name": f"review_{kind}", "decision": decision.choice},
+    }
     match decision.choice:
         case "respond":
             update["guidance"] = [*state.get("guidance", []), decision.response or ""]

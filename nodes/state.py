@@ -74,6 +74,8 @@ class ResearchState(TypedDict):
     finished: Annotated[Outcomes, merge_outcomes]
     #: The review that is asked, or {} when none is.
     review: NotRequired[dict[str, str]]
+    #: How many decisions of people were applied: what is asked again after one is another question.
+    decided: NotRequired[int]
     #: What a person answered instead of approving: planned as further tasks.
     guidance: NotRequired[list[str]]
     #: Artifacts: the working summary, the draft, the report.

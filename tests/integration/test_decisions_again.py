@@ -1,0 +1,91 @@
+"""A decision is applied once: what is shown again afterwards is asked again, and what cannot be done is refused."""
+
+import asyncio
+from pathlib import Path
+
+import pytest
+
+from graph.runs import Outcome, cancel_run, decide, resume_run, start_run
+from graph.runtime import Runtime
+from ledger.errors import ReviewClosed, RunExists
+from ledger.ids import new_run_id
+from ledger.reviews import Decision
+from nodes.options import BadInput, RunOptions
+from tests.support.runtimes import QUESTION, runtime_on, write_corpus
+
+# A loop would go on until LangGraph stops it at its 2,000th step.
+SECONDS_MAX = 60
+
+
+def _options(corpus: Path, review: str = "none") -> RunOptions:
+    return RunOptions(corpus=(str(corpus),), review=review)
+
+
+async def _decided(runtime: Runtime, paused: Outcome, **decision: object) -> Outcome:
+    (review,) = paused.reviews
+    chosen = Decision.model_validate({"decided_by": "ada", **decision})
+    await decide(runtime, review.review_id, chosen)
+    async with asyncio.timeout(SECONDS_MAX):
+        return await resume_run(runtime, paused.run.run_id)
+
+
+async def test_an_edit_that_leaves_the_report_as_it_was_is_asked_again(
+    database_url: str, tmp_path: Path
+) -> None:
+    """The same report again is another question: the first answer is not taken for it, over and over."""
+    corpus = write_corpus(tmp_path / "garden")
+    async with runtime_on(database_url, tmp_path / "home") as runtime:
+        paused = await start_run(runtime, QUESTION, _options(corpus, "report"))
+        again = await _decided(runtime, paused, choice="edit", edit={"omit": []})
+        assert again.run.status == "paused"
+        assert again.reviews[0].review_id != paused.reviews[0].review_id
+        done = await _decided(runtime, again, choice="approve")
+        assert done.run.status == "completed"
+
+
+async def test_an_answer_that_changes_no_source_is_asked_again(
+    database_url: str, tmp_path: Path
+) -> None:
+    """What was researched besides found nothing new, and the person is asked about the same sources."""
+    corpus = write_corpus(tmp_path / "garden")
+    async with runtime_on(database_url, tmp_path / "home") as runtime:
+        paused = await start_run(runtime, QUESTION, _options(corpus, "sources"))
+        again = await _decided(runtime, paused, choice="respond", response="What of zebras?")
+        assert again.run.status == "paused"
+        done = await _decided(runtime, again, choice="approve")
+        assert done.run.status == "completed"
+
+
+@pytest.mark.parametrize("response", ["x" * 100_000, "a\x00b"], ids=["too long", "NUL"])
+async def test_an_answer_that_cannot_be_researched_is_refused_before_it_is_recorded(
+    database_url: str, tmp_path: Path, response: str
+) -> None:
+    """Recorded, it would stop the run at every resume."""
+    corpus = write_corpus(tmp_path / "garden")
+    async with runtime_on(database_url, tmp_path / "home") as runtime:
+        paused = await start_run(runtime, QUESTION, _options(corpus, "plan"))
+        with pytest.raises(BadInput):
+            await _decided(runtime, paused, choice="respond", response=response)
+
+
+async def test_a_review_of_a_cancelled_run_cannot_be_decided(
+    database_url: str, tmp_path: Path
+) -> None:
+    """Nothing goes on there, and a decision would say that it does."""
+    corpus = write_corpus(tmp_path / "garden")
+    async with runtime_on(database_url, tmp_path / "home") as runtime:
+        paused = await start_run(runtime, QUESTION, _options(corpus, "plan"))
+        await cancel_run(runtime, paused.run.run_id)
+        with pytest.raises(ReviewClosed):
+            await _decided(runtime, paused, choice="approve")
+
+
+async def test_two_tenants_never_share_a_thread(database_url: str, tmp_path: Path) -> None:
+    """LangGraph's tables know no tenant: an id that one has is taken for all."""
+    corpus = write_corpus(tmp_path / "garden")
+    run_id = new_run_id()
+    async with runtime_on(database_url, tmp_path / "home", tenant="one") as runtime:
+        await start_run(runtime, QUESTION, _options(corpus), run_id)
+    async with runtime_on(database_url, tmp_path / "home", tenant="two") as runtime:
+        with pytest.raises(RunExists):
+            await start_run(runtime, "What depth does a pond need?", _options(corpus), run_id)
