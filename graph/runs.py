@@ -69,7 +69,10 @@ async def start_run(
 
 def located(corpus: Sequence[str]) -> tuple[str, ...]:
     """Return the paths so that they hold in any folder; raises CorpusMissing before there is a run."""
-    paths = tuple(path if path == PYDOC_TOPICS else str(Path(path).absolute()) for path in corpus)
+    # An empty path, from an unset variable, is no folder; made absolute it would be the one we are in.
+    paths = tuple(
+        path if path in {PYDOC_TOPICS, ""} else str(Path(path).absolute()) for path in corpus
+    )
     if paths:
         find(paths)
     return paths

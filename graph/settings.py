@@ -87,7 +87,7 @@ class Settings(BaseSettings):
     corpus: Annotated[list[str], NoDecode, BeforeValidator(_separated)] = Field(
         default_factory=list[str]
     )
-    """Documents that every run searches besides its own: paths, or pydoc:topics, separated by commas."""
+    """Documents of runs that name none: paths, or pydoc:topics, separated by commas."""
     search_url: WebAddress | None = None
     """A web search that answers as SearXNG does with format=json; unset, no web search."""
     tenant: Annotated[str, Field(pattern=r"^[a-z0-9][a-z0-9_-]{0,62}$")] = "default"

@@ -23,6 +23,16 @@ class BadInput(ValueError):
     """What the user gave cannot be used; the text says what, why and what to do."""
 
 
+class ToolMissing(BadInput):
+    """A run was begun with a tool that this process does not have."""
+
+    def __init__(self) -> None:
+        super().__init__(
+            "this run searches the web, and no web search is set up here; set PERDURE_SEARCH_URL as it was when the run"
+            " began, then `perdure resume` goes on"
+        )
+
+
 class RunOptions(BaseModel):
     """How a run works; every field has a default."""
 

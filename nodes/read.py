@@ -13,7 +13,7 @@ from ledger.journal import Answer, Recorded, Request
 from ledger.sources import source_id
 from nodes.calls import call
 from nodes.found import Found, found
-from nodes.options import RunOptions
+from nodes.options import RunOptions, ToolMissing
 from nodes.resources import Reading, Resources, Tool, run_id_of
 from nodes.state import BranchState, Update
 
@@ -29,6 +29,8 @@ async def read(resources: Resources, state: BranchState, runtime: Runtime[RunOpt
         hits = await found(tx, run_id, state.get("searches", []))
     tools = {tool.name: tool for tool in await resources.toolbox.tools(run)}
     uris = best_documents(hits)
+    if any(hits.tool_of[uri] not in tools for uri in uris):
+        raise ToolMissing
     answers = await asyncio.gather(
         *(_read(resources, run_id, state["task_id"], tools[hits.tool_of[uri]], uri) for uri in uris)
     )

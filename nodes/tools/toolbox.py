@@ -11,7 +11,7 @@ from ledger.db import Ledger
 from ledger.documents import Extraction, NewExtraction
 from ledger.runs import Run
 from nodes.material import Skipped
-from nodes.options import BadInput, RunOptions
+from nodes.options import BadInput, RunOptions, ToolMissing
 from nodes.resources import Progress, Tool
 from nodes.tools.corpus import Corpus
 from nodes.tools.ingest import ingest
@@ -62,10 +62,13 @@ class RunToolbox:
         return await ingest(paths, LedgerStore(self.ledger), progress.ingesting, workers=workers)
 
     async def tools(self, run: Run) -> tuple[Tool, ...]:
-        """Return the tools of a prepared run."""
+        """Return the tools of a prepared run; raises ToolMissing when none is set up any more."""
         corpus = await self._corpus(run)
         web: tuple[Tool, ...] = (self.web,) if self.web else ()
-        return (corpus, *web) if corpus.documents else web
+        tools = (corpus, *web) if corpus.documents else web
+        if not tools:
+            raise ToolMissing
+        return tools
 
     async def skipped(self, run: Run) -> tuple[Skipped, ...]:
         """Return the documents of a run's corpus that could not be read."""

@@ -6,14 +6,15 @@ from uuid import UUID
 
 import pytest
 
-from graph.runs import start_run
+from graph.runs import decide, resume_run, start_run
 from graph.runtime import Runtime, open_runtime
 from graph.settings import Settings
 from ledger.db import Ledger
 from ledger.ids import new_run_id
 from ledger.journal import Operation
+from ledger.reviews import Decision
 from nodes.calls import ATTEMPTS_MAX
-from nodes.options import RunOptions
+from nodes.options import BadInput, RunOptions
 from tests.support.observed import Observed, asked, observe
 from tests.support.pages import QUESTION
 from tests.support.search_server import Failure, Kind, SearchServer, World
@@ -126,3 +127,22 @@ async def test_a_search_that_finds_nothing_is_no_failure_and_cites_nothing(case:
     assert run.report is not None
     assert NOTHING in run.report
     assert "## Citations" not in run.report
+
+
+async def test_a_run_that_searches_the_web_is_not_answered_without_it(
+    case: Case, database_url: str, tmp_path: Path
+) -> None:
+    """Resumed where no search is set up, it says so, instead of a report that nothing answers the question."""
+    options = RunOptions(review="plan")
+    paused = await start_run(case.runtime, QUESTION, options, case.run_id)
+    approval = Decision(choice="approve", decided_by="ada")
+    await decide(case.runtime, paused.reviews[0].review_id, approval)
+    without = Settings.model_validate({"database_url": database_url, "home": tmp_path})
+    async with open_runtime(without) as runtime:
+        with pytest.raises(BadInput, match="set PERDURE_SEARCH_URL"):
+            await resume_run(runtime, case.run_id)
+    resumed = await resume_run(case.runtime, case.run_id)
+    assert resumed.run.status == "completed"
+    report = (await observe(case.ledger, case.run_id, case.world)).report
+    assert report is not None
+    assert NOTHING not in report
