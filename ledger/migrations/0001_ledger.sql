@@ -108,13 +108,18 @@ CREATE TABLE ledger.attempts (
     -- started -> succeeded | failed; a started attempt of a dead worker stays so
     outcome           text        NOT NULL DEFAULT 'started' CHECK (outcome IN ('started', 'succeeded', 'failed')),
     reason            text,
+    -- what came back, as it came: committed before anything is made of it
+    received_artifact text,
+    received_key_id   text,
+    received_body     bytea, -- where it came from, and what the transfer said of it
     result_artifact   text,
     response_id       text,
     usage             jsonb       NOT NULL DEFAULT '{}',
     PRIMARY KEY (tenant, run_id, operation_id, number),
     FOREIGN KEY (tenant, run_id, operation_id) REFERENCES ledger.operations,
     CHECK ((ended_at IS NULL) = (outcome = 'started')),
-    CHECK ((result_artifact IS NOT NULL) = (outcome = 'succeeded'))
+    CHECK ((result_artifact IS NOT NULL) = (outcome = 'succeeded')),
+    CHECK ((received_artifact IS NULL) = (received_body IS NULL))
 );
 
 -- Documents that a run read.
