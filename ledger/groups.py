@@ -46,10 +46,8 @@ async def _drain(ledger: Ledger, run_id: UUID, waiting: dict[UUID, Waiting]) -> 
 
 async def _settle(ledger: Ledger, run_id: UUID, batch: Waiting) -> None:
     writes = [write for write, _ in batch]
-    ended: list[list[Any] | BaseException] = await asyncio.gather(
-        _together(ledger, run_id, writes), return_exceptions=True
-    )
-    outcome = ended[0]
+    outcome: list[Any] | BaseException
+    (outcome,) = await asyncio.gather(_together(ledger, run_id, writes), return_exceptions=True)
     failed = isinstance(outcome, BaseException)
     if failed and (len(batch) > 1 or isinstance(outcome, WriteConflict)):
         for each in batch:
