@@ -10,6 +10,7 @@ from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
 
 from psycopg import AsyncConnection
+from psycopg.conninfo import conninfo_to_dict, make_conninfo
 from psycopg.rows import DictRow, dict_row
 
 from graph.embedded import embedded_postgres
@@ -18,15 +19,25 @@ from ledger.db import Connection, Ledger, Pool, new_pool, wrap_errors
 from ledger.ids import new_worker_id
 from ledger.migrate import apply_pending, only_one, pending
 
+# What listens there may be no PostgreSQL, or a firewall that says nothing; the driver would wait for two minutes. A URL
+# may say otherwise (connect_timeout).
+CONNECT_SECONDS_MAX = 10
+
 
 @asynccontextmanager
 async def open_database(settings: Settings) -> AsyncGenerator[str]:
     """Yield the URL of the database in use; the embedded one is started when no other is set."""
     if settings.database_url is not None:
-        yield settings.database_url.get_secret_value()
+        yield _impatient(settings.database_url.get_secret_value())
         return
     async with embedded_postgres(settings.home) as url:
         yield url
+
+
+def _impatient(database_url: str) -> str:
+    if "connect_timeout" in conninfo_to_dict(database_url):
+        return database_url
+    return make_conninfo(database_url, connect_timeout=CONNECT_SECONDS_MAX)
 
 
 @asynccontextmanager

@@ -154,8 +154,9 @@ _WAITS = object()
 async def _entry(runtime: Runtime, run: Run, state: StateSnapshot) -> Any:
     """Return what wakes the graph: its input, the decided reviews by interrupt id, None to go on, or _WAITS."""
     asked: Question | None = state.values.get("question")
-    if asked is None or asked["text"].strip() != run.question:
-        # Not begun, or LangGraph's server was given another question on this thread, which the run refused.
+    if not asked or asked["text"].strip() != run.question:
+        # Not begun (an input that was stored and not yet taken up leaves the channel empty), or LangGraph's server
+        # was given another question on this thread, which the run refused.
         return {"question": run.question}
     if not state.interrupts:
         return None

@@ -6,6 +6,7 @@ process still holds the run; if another took it over, nothing is written. Errors
 the ledger here and nowhere else.
 """
 
+import asyncio
 import select
 from collections.abc import AsyncGenerator, Generator
 from contextlib import asynccontextmanager, contextmanager
@@ -26,6 +27,7 @@ from ledger.errors import (
     LedgerError,
     RunCancelled,
     SchemaOutdated,
+    WriteConflict,
 )
 from ledger.faults import NO_FAULTS, Faults
 from ledger.payloads import Codec, PlainCodec, pack, unpack
@@ -63,6 +65,8 @@ def _translated(error: psycopg.Error) -> LedgerError:
             return RunCancelled(
                 "this run was cancelled; nothing more was written. `perdure show` has what was found"
             )
+        case "40P01" | "40001":
+            return WriteConflict("another transaction was in the way; `perdure resume` goes on")
         case "53100":
             return DatabaseFull(
                 "the disk of the database is full; nothing was written. Free space, then resume the run"
@@ -153,6 +157,9 @@ class Ledger:
     codec: Codec = field(default_factory=PlainCodec)
     faults: Faults = NO_FAULTS
     held: dict[UUID, int] = field(default_factory=dict[UUID, int])
+    #: What waits to be committed, by run, and the tasks that commit it: see ledger/groups.py.
+    waiting: dict[UUID, Any] = field(default_factory=dict[UUID, Any])
+    committing: set[asyncio.Task[None]] = field(default_factory=set[asyncio.Task[None]])
 
     @asynccontextmanager
     async def transaction(

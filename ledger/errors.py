@@ -3,6 +3,7 @@
 LedgerError
 ├── DatabaseUnavailable     not reachable, refused, restarted too long
 ├── DatabaseFull            the disk of the database is full; nothing was written
+├── WriteConflict           another transaction was in the way; the same again may succeed
 ├── SchemaOutdated          migrations are missing; `perdure migrate` applies them
 ├── MigrationDrift          an applied migration differs from the file of that number
 ├── NotFound                no such run, artifact, review
@@ -32,6 +33,10 @@ class DatabaseUnavailable(LedgerError):
 
 class DatabaseFull(LedgerError):
     """The disk of the database is full; the transaction changed nothing."""
+
+
+class WriteConflict(LedgerError):
+    """Another transaction was in the way and this one was rolled back; the same again may succeed."""
 
 
 class SchemaOutdated(LedgerError):

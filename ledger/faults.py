@@ -12,6 +12,8 @@ class FaultPoint(StrEnum):
 
     BEFORE_INTENT = "before_intent"
     AFTER_INTENT = "after_intent"
+    BEFORE_RECEIPT = "before_receipt"
+    AFTER_RECEIPT = "after_receipt"
     BEFORE_RESULT = "before_result"
     AFTER_RESULT = "after_result"
     BEFORE_CHECKPOINT = "before_checkpoint"

@@ -1,20 +1,22 @@
 """The journal: no finished outside call is made again.
 
 An operation is one outside read that a run needs, keyed by (run, task, kind, canonical request). An attempt is committed
-before its call is made; its result, and whatever the result yields, are committed together afterwards. The first attempt
-to succeed is accepted; a later answer is kept as an attempt and not accepted.
+before its call is made. What came back is committed as it came, before anything is made of it; then its result, and
+whatever the result yields, are committed together. The first attempt to succeed is accepted; a later answer is kept as
+an attempt and not accepted.
 """
 
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
-from typing import Any, Literal, TypeAlias
+from functools import partial
+from typing import Any, Literal, TypeAlias, TypeVar
 from uuid import UUID
 
 from psycopg.types.json import Jsonb
 from pydantic import BaseModel, ConfigDict
 
-from ledger import artifacts
+from ledger import artifacts, groups
 from ledger.canonical import Json, canonical, digest
 from ledger.db import Ledger, Transaction
 from ledger.errors import OperationFailed
@@ -22,9 +24,11 @@ from ledger.faults import FaultPoint
 from ledger.ids import derived_id
 from ledger.sql import load
 
+T = TypeVar("T")
+
 _SQL = load("journal")
-_OPEN, _ACCEPTED, _BEGIN = _SQL["OpenOperation"], _SQL["AcceptedResult"], _SQL["BeginAttempt"]
-_SUCCEED, _FAIL, _ACCEPT = _SQL["SucceedAttempt"], _SQL["FailAttempt"], _SQL["AcceptAttempt"]
+_BEGIN, _RECEIVE, _ACCEPTED = _SQL["BeginOperation"], _SQL["ReceiveAnswer"], _SQL["AcceptedResult"]
+_SUCCEED, _FAIL = _SQL["SucceedAttempt"], _SQL["FailAttempt"]
 _OPERATIONS, _ATTEMPTS = _SQL["ListOperations"], _SQL["ListAttempts"]
 
 
@@ -42,13 +46,22 @@ class Request:
         return digest(canonical([str(run_id), self.task_id, self.kind, self.body]))
 
 
+@dataclass(frozen=True, slots=True)
+class Received:
+    """What came back, as it came; `detail` is where from and what the transfer said of it."""
+
+    content: bytes
+    media_type: str
+    detail: Mapping[str, Any]
+
+
 async def _keep_nothing(tx: Transaction) -> None:
     """Commit nothing beside the result."""
 
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """What came back; `keep` writes what it yields (artifacts, sources) in the transaction of the result."""
+    """What an operation came to; `keep` writes what it yields (artifacts, sources) in the transaction of the result."""
 
     body: Json
     keep: Callable[[Transaction], Awaitable[None]] = _keep_nothing
@@ -65,7 +78,24 @@ class Recorded:
     reused: bool
 
 
+@dataclass(frozen=True, slots=True)
+class Attempted:
+    """An attempt under way; `received` is set when a worker that died left it with its answer."""
+
+    run_id: UUID
+    operation_id: str
+    number: int
+    received: Received | None
+
+    @property
+    def name(self) -> dict[str, Any]:
+        """The columns that name the attempt."""
+        return {"run_id": self.run_id, "operation_id": self.operation_id, "number": self.number}
+
+
 Perform: TypeAlias = Callable[[], Awaitable[Answer]]
+Receive: TypeAlias = Callable[[], Awaitable[Received]]
+Understand: TypeAlias = Callable[[Received], Awaitable[Answer]]
 
 
 async def call(ledger: Ledger, run_id: UUID, request: Request, perform: Perform) -> Recorded:
@@ -74,72 +104,107 @@ async def call(ledger: Ledger, run_id: UUID, request: Request, perform: Perform)
     Raises OperationFailed as `perform` does, with the attempt recorded as failed, and LeaseLost when another worker
     has taken the run over: the answer is then dropped.
     """
-    operation_id = derived_id("op", request.key(run_id))
+    begun = await _begun(ledger, run_id, request)
+    if isinstance(begun, Recorded):
+        return begun
+    return await _ended(ledger, begun, perform)
+
+
+async def fetch(
+    ledger: Ledger, run_id: UUID, request: Request, receive: Receive, understand: Understand
+) -> Recorded:
+    """Do the same for a call in two halves: what `receive` brings is safe before `understand` makes something of it.
+
+    An answer that a worker received and died over is understood now, without a call.
+    """
+    begun = await _begun(ledger, run_id, request)
+    if isinstance(begun, Recorded):
+        return begun
+    received = begun.received or await _received(ledger, begun, receive)
+    return await _ended(ledger, begun, partial(understand, received))
+
+
+async def _begun(ledger: Ledger, run_id: UUID, request: Request) -> Recorded | Attempted:
     ledger.faults.reach(FaultPoint.BEFORE_INTENT)
-    async with ledger.transaction(run_id) as tx:
-        recorded = await _accepted(tx, run_id, operation_id)
-        if recorded is not None:
-            return recorded
-        number = await _begin(tx, run_id, operation_id, request)
-    ledger.faults.reach(FaultPoint.AFTER_INTENT)
-    try:
-        answer = await perform()
-    except OperationFailed as error:
-        await _fail(ledger, run_id, operation_id, number, error.reason)
-        raise
+    begun = await groups.commit(ledger, run_id, lambda tx: _begin(tx, run_id, request))
+    if isinstance(begun, Attempted):
+        ledger.faults.reach(FaultPoint.AFTER_INTENT)
+    return begun
+
+
+async def _received(ledger: Ledger, attempt: Attempted, receive: Receive) -> Received:
+    received = await _made(ledger, attempt, receive())
+    ledger.faults.reach(FaultPoint.BEFORE_RECEIPT)
+    await groups.commit(ledger, attempt.run_id, lambda tx: _receive(tx, attempt, received))
+    ledger.faults.reach(FaultPoint.AFTER_RECEIPT)
+    return received
+
+
+async def _ended(ledger: Ledger, attempt: Attempted, perform: Perform) -> Recorded:
+    answer = await _made(ledger, attempt, perform())
     ledger.faults.reach(FaultPoint.BEFORE_RESULT)
-    async with ledger.transaction(run_id) as tx:
-        recorded = await _succeed(tx, run_id, operation_id, number, answer)
+    recorded = await groups.commit(ledger, attempt.run_id, lambda tx: _succeed(tx, attempt, answer))
     ledger.faults.reach(FaultPoint.AFTER_RESULT)
     return recorded
 
 
-async def _begin(tx: Transaction, run_id: UUID, operation_id: str, request: Request) -> int:
-    await tx.run(
-        _OPEN,
+async def _made(ledger: Ledger, attempt: Attempted, work: Awaitable[T]) -> T:
+    """Return what the outside world answers; a failure is recorded with the attempt."""
+    try:
+        return await work
+    except OperationFailed as error:
+        reason = error.reason
+        await groups.commit(
+            ledger, attempt.run_id, lambda tx: tx.one(_FAIL, **attempt.name, reason=reason)
+        )
+        raise
+
+
+async def _begin(tx: Transaction, run_id: UUID, request: Request) -> Recorded | Attempted:
+    operation_id = derived_id("op", request.key(run_id))
+    row = await tx.one(
+        _BEGIN,
         run_id=run_id,
         operation_id=operation_id,
         task_id=request.task_id,
         kind=request.kind,
         key=request.key(run_id),
-        **tx.pack(request.body),
-    )
-    row = await tx.one(
-        _BEGIN,
-        run_id=run_id,
-        operation_id=operation_id,
         worker=tx.actor,
         fence=tx.fence or 0,
         settings=Jsonb(dict(request.settings)),
+        **tx.pack(request.body),
     )
-    number: int = row["number"]
-    return number
+    if row["body"] is not None:
+        return Recorded(operation_id, tx.unpack(row), reused=True)
+    received = None
+    if row["received_artifact"] is not None:
+        said = tx.unpack({"key_id": row["received_key_id"], "body": row["received_body"]})
+        content = await artifacts.get(tx, row["received_artifact"])
+        received = Received(content, said["media_type"], said["detail"])
+    return Attempted(run_id, operation_id, row["number"], received)
 
 
-async def _succeed(
-    tx: Transaction, run_id: UUID, operation_id: str, number: int, answer: Answer
-) -> Recorded:
+async def _receive(tx: Transaction, attempt: Attempted, received: Received) -> None:
+    artifact = await artifacts.put(tx, received.content, received.media_type)
+    said = tx.pack({"media_type": received.media_type, "detail": dict(received.detail)})
+    await tx.one(_RECEIVE, **attempt.name, artifact=artifact, **said)
+
+
+async def _succeed(tx: Transaction, attempt: Attempted, answer: Answer) -> Recorded:
     result = await artifacts.put_json(tx, answer.body)
     await answer.keep(tx)
-    name = {"run_id": run_id, "operation_id": operation_id, "number": number}
-    await tx.one(
+    accepted = await tx.maybe(
         _SUCCEED,
-        **name,
+        **attempt.name,
         result=result,
         response_id=answer.response_id,
         usage=Jsonb(dict(answer.usage)),
     )
-    accepted = await tx.maybe(_ACCEPT, **name)
     if accepted is None:  # another attempt was first: its result stands
-        recorded = await _accepted(tx, run_id, operation_id)
+        recorded = await _accepted(tx, attempt.run_id, attempt.operation_id)
         assert recorded is not None
         return recorded
-    return Recorded(operation_id, answer.body, reused=False)
-
-
-async def _fail(ledger: Ledger, run_id: UUID, operation_id: str, number: int, reason: str) -> None:
-    async with ledger.transaction(run_id) as tx:
-        await tx.one(_FAIL, run_id=run_id, operation_id=operation_id, number=number, reason=reason)
+    return Recorded(attempt.operation_id, answer.body, reused=False)
 
 
 async def _accepted(tx: Transaction, run_id: UUID, operation_id: str) -> Recorded | None:

@@ -3,14 +3,18 @@
 A call that failed for good is an outcome: the branch goes on without it, and the report says what could not be read.
 """
 
+from collections.abc import Callable
+from typing import TypeVar
 from uuid import UUID
 
 from tenacity import AsyncRetrying, RetryCallState, stop_after_attempt, wait_exponential_jitter
 
 from ledger import journal
 from ledger.errors import OperationFailed
-from ledger.journal import Perform, Recorded, Request
-from nodes.resources import Resources
+from ledger.journal import Answer, Received, Recorded, Request
+from nodes.resources import Local, Outside, Resources
+
+T = TypeVar("T")
 
 # Three tries a second or two apart outlast a dropped connection and a server's restart; longer outages are for
 # `perdure resume`.
@@ -24,7 +28,11 @@ def _worth_another(state: RetryCallState) -> bool:
 
 
 async def call(
-    resources: Resources, run_id: UUID, request: Request, perform: Perform
+    resources: Resources,
+    run_id: UUID,
+    request: Request,
+    outside: Outside[T],
+    answer: Callable[[T], Answer],
 ) -> Recorded | str:
     """Return the recorded result, or why there is none, in words for the report."""
     tries = AsyncRetrying(
@@ -34,6 +42,28 @@ async def call(
         reraise=True,
     )
     try:
-        return await tries(journal.call, resources.ledger, run_id, request, perform)
+        return await tries(_once, resources, run_id, request, outside, answer)
     except OperationFailed as failure:
         return f"{request.kind}: {failure.reason}"
+
+
+async def _once(
+    resources: Resources,
+    run_id: UUID,
+    request: Request,
+    outside: Outside[T],
+    answer: Callable[[T], Answer],
+) -> Recorded:
+    if isinstance(outside, Local):
+        local = outside
+
+        async def perform() -> Answer:
+            return answer(await local.perform())
+
+        return await journal.call(resources.ledger, run_id, request, perform)
+    remote = outside
+
+    async def understand(received: Received) -> Answer:
+        return answer(await remote.understand(received))
+
+    return await journal.fetch(resources.ledger, run_id, request, remote.receive, understand)

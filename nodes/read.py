@@ -52,13 +52,12 @@ async def _read(
     resources: Resources, run_id: UUID, task_id: str, tool: Tool, uri: str
 ) -> Recorded | str:
     request = Request(task_id, "read", {"tool": dict(tool.identity), "uri": uri})
-    return await call(resources, run_id, request, partial(_perform, run_id, tool, uri))
+    return await call(resources, run_id, request, tool.read(uri), partial(_answer, run_id))
 
 
-async def _perform(run_id: UUID, tool: Tool, uri: str) -> Answer:
-    reading = await tool.read(uri)
+def _answer(run_id: UUID, reading: Reading) -> Answer:
     return Answer(
-        {"source_id": source_id(run_id, reading.source), "uri": uri},
+        {"source_id": source_id(run_id, reading.source), "uri": reading.source.uri},
         partial(_keep, run_id, reading),
     )
 

@@ -3,10 +3,10 @@
 Nothing of this enters state or LangGraph's `configurable`, which are stored in the clear.
 """
 
-from collections.abc import Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any, Generic, Protocol, TypeAlias, TypeVar
 from uuid import UUID
 
 from langgraph.runtime import Runtime
@@ -15,10 +15,13 @@ from ledger import runs
 from ledger.canonical import Json
 from ledger.db import Ledger
 from ledger.documents import NewExtraction
+from ledger.journal import Received
 from ledger.sources import NewSource
 from nodes.material import SearchResult, Skipped
 from nodes.options import BadInput, RunOptions
 from nodes.researchers.base import Researcher
+
+T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,8 +32,29 @@ class Reading:
     extraction: NewExtraction | None = None
 
 
+@dataclass(frozen=True, slots=True)
+class Local(Generic[T]):
+    """A call that this process answers by itself."""
+
+    perform: Callable[[], Awaitable[T]]
+
+
+@dataclass(frozen=True, slots=True)
+class Remote(Generic[T]):
+    """A call that somebody else answers, in two halves: what came back is kept before anything is made of it.
+
+    `understand` calls nobody: the same bytes mean the same, in this process or in one that comes after it.
+    """
+
+    receive: Callable[[], Awaitable[Received]]
+    understand: Callable[[Received], Awaitable[T]]
+
+
+Outside: TypeAlias = Local[T] | Remote[T]
+
+
 class Tool(Protocol):
-    """Finds documents and reads them; raises OperationFailed where it cannot."""
+    """Finds documents and reads them; its calls raise OperationFailed where they cannot."""
 
     @property
     def name(self) -> str:
@@ -42,12 +66,12 @@ class Tool(Protocol):
         """What identifies the tool as it is set up now: part of the key of its operations."""
         ...
 
-    async def search(self, query: str, limit: int) -> SearchResult:
-        """Return the best hits for a query."""
+    def search(self, query: str, limit: int) -> Outside[SearchResult]:
+        """Return the call that finds the best hits for a query."""
         ...
 
-    async def read(self, uri: str) -> Reading:
-        """Return the document at an address that a search gave."""
+    def read(self, uri: str) -> Outside[Reading]:
+        """Return the call that reads the document at an address that a search gave."""
         ...
 
 

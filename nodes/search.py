@@ -11,6 +11,7 @@ from ledger import runs, tasks
 from ledger.journal import Answer, Recorded, Request
 from nodes import recorded
 from nodes.calls import call
+from nodes.material import SearchResult
 from nodes.options import RunOptions
 from nodes.resources import Resources, Tool, run_id_of
 from nodes.state import BranchState, Update
@@ -60,11 +61,12 @@ async def _search(
     request = Request(
         task_id, "search", {"tool": dict(tool.identity), "query": query, "limit": HITS_MAX}
     )
-    return await call(resources, run_id, request, partial(_perform, tool, query))
+    return await call(
+        resources, run_id, request, tool.search(query, HITS_MAX), partial(_answer, tool)
+    )
 
 
-async def _perform(tool: Tool, query: str) -> Answer:
-    result = await tool.search(query, HITS_MAX)
+def _answer(tool: Tool, result: SearchResult) -> Answer:
     return Answer(
         {
             "tool": tool.name,

@@ -24,6 +24,9 @@ CREATE TABLE ledger.runs (
     CHECK (status <> 'completed' OR report_artifact IS NOT NULL)
 );
 CREATE INDEX runs_by_age ON ledger.runs (tenant, created_at);
+-- A run is a thread of LangGraph, whose tables know no tenant: an id that one tenant has is taken for all, or their runs
+-- would work on one state.
+CREATE UNIQUE INDEX runs_by_thread ON ledger.runs (run_id);
 
 -- One writer per run: whoever wrote the highest fence. Rows of a run are written under the current fence only.
 CREATE TABLE ledger.leases (
@@ -108,13 +111,18 @@ CREATE TABLE ledger.attempts (
     -- started -> succeeded | failed; a started attempt of a dead worker stays so
     outcome           text        NOT NULL DEFAULT 'started' CHECK (outcome IN ('started', 'succeeded', 'failed')),
     reason            text,
+    -- what came back, as it came: committed before anything is made of it
+    received_artifact text,
+    received_key_id   text,
+    received_body     bytea, -- where it came from, and what the transfer said of it
     result_artifact   text,
     response_id       text,
     usage             jsonb       NOT NULL DEFAULT '{}',
     PRIMARY KEY (tenant, run_id, operation_id, number),
     FOREIGN KEY (tenant, run_id, operation_id) REFERENCES ledger.operations,
     CHECK ((ended_at IS NULL) = (outcome = 'started')),
-    CHECK ((result_artifact IS NOT NULL) = (outcome = 'succeeded'))
+    CHECK ((result_artifact IS NOT NULL) = (outcome = 'succeeded')),
+    CHECK ((received_artifact IS NULL) = (received_body IS NULL))
 );
 
 -- Documents that a run read.

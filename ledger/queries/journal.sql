@@ -1,7 +1,40 @@
--- name: OpenOperation :none
-INSERT INTO ledger.operations (tenant, run_id, operation_id, task_id, kind, key, key_id, body)
-VALUES (%(tenant)s, %(run_id)s, %(operation_id)s, %(task_id)s, %(kind)s, %(key)s, %(key_id)s, %(body)s)
-ON CONFLICT DO NOTHING;
+-- name: BeginOperation :one
+-- Returns the accepted result; else the attempt that a dead worker left with its answer; else a new attempt's number.
+WITH opened AS (
+    INSERT INTO ledger.operations (tenant, run_id, operation_id, task_id, kind, key, key_id, body)
+    VALUES (%(tenant)s, %(run_id)s, %(operation_id)s, %(task_id)s, %(kind)s, %(key)s, %(key_id)s, %(body)s)
+    ON CONFLICT DO NOTHING
+), earlier AS (
+    SELECT attempt.* FROM ledger.attempts AS attempt
+     WHERE attempt.tenant = %(tenant)s AND attempt.run_id = %(run_id)s AND attempt.operation_id = %(operation_id)s
+), accepted AS (
+    SELECT artifact.key_id, artifact.body
+      FROM ledger.operations AS operation
+      JOIN earlier ON earlier.operation_id = operation.operation_id AND earlier.number = operation.accepted_attempt
+      JOIN ledger.artifacts AS artifact
+        ON artifact.tenant = operation.tenant AND artifact.artifact_id = earlier.result_artifact
+     WHERE operation.tenant = %(tenant)s AND operation.run_id = %(run_id)s
+), received AS (
+    SELECT number, received_artifact, received_key_id, received_body
+      FROM earlier WHERE outcome = 'started' AND received_artifact IS NOT NULL ORDER BY number LIMIT 1
+), begun AS (
+    INSERT INTO ledger.attempts (tenant, run_id, operation_id, number, worker, fence, settings)
+    SELECT %(tenant)s, %(run_id)s, %(operation_id)s, (SELECT coalesce(max(number), 0) + 1 FROM earlier),
+           %(worker)s, %(fence)s, %(settings)s
+     WHERE NOT EXISTS (SELECT FROM accepted) AND NOT EXISTS (SELECT FROM received)
+    RETURNING number
+)
+SELECT (SELECT key_id FROM accepted), (SELECT body FROM accepted),
+       coalesce((SELECT number FROM begun), (SELECT number FROM received)) AS number,
+       (SELECT received_artifact FROM received), (SELECT received_key_id FROM received),
+       (SELECT received_body FROM received);
+
+-- name: ReceiveAnswer :one
+UPDATE ledger.attempts
+   SET received_artifact = %(artifact)s, received_key_id = %(key_id)s, received_body = %(body)s
+ WHERE tenant = %(tenant)s AND run_id = %(run_id)s AND operation_id = %(operation_id)s AND number = %(number)s
+   AND outcome = 'started'
+RETURNING number;
 
 -- name: AcceptedResult :maybe
 SELECT artifact.key_id, artifact.body
@@ -13,21 +46,20 @@ SELECT artifact.key_id, artifact.body
     ON artifact.tenant = attempt.tenant AND artifact.artifact_id = attempt.result_artifact
  WHERE operation.tenant = %(tenant)s AND operation.run_id = %(run_id)s AND operation.operation_id = %(operation_id)s;
 
--- name: BeginAttempt :one
-INSERT INTO ledger.attempts (tenant, run_id, operation_id, number, worker, fence, settings)
-SELECT %(tenant)s, %(run_id)s, %(operation_id)s, coalesce(max(number), 0) + 1, %(worker)s, %(fence)s, %(settings)s
-  FROM ledger.attempts
- WHERE tenant = %(tenant)s AND run_id = %(run_id)s AND operation_id = %(operation_id)s
-RETURNING number;
-
--- name: SucceedAttempt :one
--- started -> succeeded
-UPDATE ledger.attempts
-   SET outcome = 'succeeded', ended_at = clock_timestamp(), result_artifact = %(result)s,
-       response_id = %(response_id)s, usage = %(usage)s
- WHERE tenant = %(tenant)s AND run_id = %(run_id)s AND operation_id = %(operation_id)s AND number = %(number)s
-   AND outcome = 'started'
-RETURNING number;
+-- name: SucceedAttempt :maybe
+-- started -> succeeded; the acceptance rule `first`: only an operation without an accepted attempt takes one.
+WITH succeeded AS (
+    UPDATE ledger.attempts
+       SET outcome = 'succeeded', ended_at = clock_timestamp(), result_artifact = %(result)s,
+           response_id = %(response_id)s, usage = %(usage)s
+     WHERE tenant = %(tenant)s AND run_id = %(run_id)s AND operation_id = %(operation_id)s AND number = %(number)s
+       AND outcome = 'started'
+    RETURNING number
+)
+UPDATE ledger.operations SET accepted_attempt = %(number)s
+ WHERE tenant = %(tenant)s AND run_id = %(run_id)s AND operation_id = %(operation_id)s AND accepted_attempt IS NULL
+   AND EXISTS (SELECT FROM succeeded)
+RETURNING accepted_attempt;
 
 -- name: FailAttempt :one
 -- started -> failed
@@ -35,12 +67,6 @@ UPDATE ledger.attempts SET outcome = 'failed', ended_at = clock_timestamp(), rea
  WHERE tenant = %(tenant)s AND run_id = %(run_id)s AND operation_id = %(operation_id)s AND number = %(number)s
    AND outcome = 'started'
 RETURNING number;
-
--- name: AcceptAttempt :maybe
--- The acceptance rule `first`: only an operation without an accepted attempt takes one.
-UPDATE ledger.operations SET accepted_attempt = %(number)s
- WHERE tenant = %(tenant)s AND run_id = %(run_id)s AND operation_id = %(operation_id)s AND accepted_attempt IS NULL
-RETURNING accepted_attempt;
 
 -- name: ListOperations :many
 SELECT operation_id, task_id, kind, key, key_id, body, accepted_attempt

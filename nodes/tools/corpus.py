@@ -8,6 +8,7 @@ import asyncio
 import shutil
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Self
 
@@ -17,7 +18,7 @@ from ledger.db import Ledger
 from ledger.errors import OperationFailed
 from ledger.sources import NewSource
 from nodes.material import Document, SearchResult
-from nodes.resources import Reading
+from nodes.resources import Local, Reading
 from nodes.tools.index import INDEX_VERSION, CorpusIndex
 from nodes.tools.manifest import Manifest
 
@@ -47,12 +48,18 @@ class Corpus:
         }
         return cls(manifest, documents, index, identity)
 
-    async def search(self, query: str, limit: int) -> SearchResult:
-        """Return the best passages for a query."""
+    def search(self, query: str, limit: int) -> Local[SearchResult]:
+        """Return the call that finds the best passages for a query."""
+        return Local(partial(self._search, query, limit))
+
+    def read(self, uri: str) -> Local[Reading]:
+        """Return the call that reads a document of this corpus; it raises OperationFailed for another."""
+        return Local(partial(self._read, uri))
+
+    async def _search(self, query: str, limit: int) -> SearchResult:
         return await asyncio.to_thread(self.index.search, query, limit)
 
-    async def read(self, uri: str) -> Reading:
-        """Return a document of this corpus; raises OperationFailed for another."""
+    async def _read(self, uri: str) -> Reading:
         document = self.documents.get(uri)
         if document is None:
             raise OperationFailed(f"{uri} is no document of this corpus", transient=False)

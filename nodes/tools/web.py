@@ -5,8 +5,10 @@ SearXNG's interface: GET <address>?q=…&format=json answers {"results": [{"url"
 """
 
 import asyncio
+import json
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any, cast
 
 import httpx
@@ -14,10 +16,17 @@ import httpx
 from ledger.canonical import Json, digest
 from ledger.documents import NewExtraction
 from ledger.errors import OperationFailed
+from ledger.journal import Received
 from ledger.sources import NewSource
 from nodes.material import Hit, SearchResult
-from nodes.resources import Reading
-from nodes.tools.documents import DOCUMENT_BYTES_MAX, Extracted, Unreadable, media_type_of
+from nodes.resources import Reading, Remote
+from nodes.tools.documents import (
+    DOCUMENT_BYTES_MAX,
+    SNIFFED_BYTES,
+    Extracted,
+    Unreadable,
+    media_type_of,
+)
 from nodes.tools.extractors import ExtractorLost, Extractors
 
 # Long enough for a slow page, short against the patience of a person who watches.
@@ -42,36 +51,34 @@ class WebSearch:
         """The service, by the digest of its address: an address may hold a key."""
         return {"name": self.name, "service": digest(self.address.encode())}
 
-    async def search(self, query: str, limit: int) -> SearchResult:
-        """Return the service's results for a query; raises OperationFailed."""
-        response = await self._get(self.address, {"q": query, "format": "json"})
-        try:
-            results = cast("list[dict[str, Any]]", response.json()["results"])
-            hits = [_hit(rank, result) for rank, result in enumerate(results[:limit])]
-        # RecursionError: what is nested deeper than the parser goes.
-        except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
-            raise OperationFailed(
-                "the search service gave no list of results", transient=False
-            ) from error
-        return SearchResult(tuple(hit for hit in hits if _is_page(hit.uri)))
+    def search(self, query: str, limit: int) -> Remote[SearchResult]:
+        """Return the call that asks the service."""
 
-    async def read(self, uri: str) -> Reading:
-        """Fetch a page and extract its text; raises OperationFailed."""
-        response = await self._get(uri, {})
-        content = response.content
-        media_type = media_type_of(
-            response.url.path, content[:1024], response.headers.get("content-type")
-        )
+        async def understand(received: Received) -> SearchResult:
+            return _results(received.content, limit)
+
+        return Remote(partial(self._ask, query), understand)
+
+    def read(self, uri: str) -> Remote[Reading]:
+        """Return the call that fetches a page and extracts its text."""
+        return Remote(partial(self._get, uri, {}), partial(self._extracted, uri))
+
+    async def _ask(self, query: str) -> Received:
+        received = await self._get(self.address, {"q": query, "format": "json"})
+        # The service's address may hold a key, and no result needs to know it.
+        return replace(received, detail={})
+
+    async def _extracted(self, uri: str, received: Received) -> Reading:
         try:
-            extracted = await self.extractors.extract(content, media_type)
+            extracted = await self.extractors.extract(received.content, received.media_type)
         except Unreadable as error:
             # A reader that died says nothing of the page.
             lost = isinstance(error, ExtractorLost)
             reason = f"{uri} cannot be read: {error.reason}"
             raise OperationFailed(reason, transient=lost) from error
-        return Reading(_source(uri, response, extracted), _extraction(content, extracted))
+        return Reading(_source(uri, received, extracted), _extraction(received.content, extracted))
 
-    async def _get(self, address: str, params: dict[str, str]) -> httpx.Response:
+    async def _get(self, address: str, params: dict[str, str]) -> Received:
         try:
             request = self.client.build_request("GET", address, params=params or None)
         except httpx.InvalidURL as error:
@@ -89,31 +96,44 @@ class WebSearch:
             ) from error
 
 
-async def _received(response: httpx.Response) -> httpx.Response:
-    """Return the response with its body, read only as far as a document may be long."""
+async def _received(response: httpx.Response) -> Received:
+    """Return what came back, read only as far as a document may be long."""
+    place = _place(response.request)
     if response.status_code >= httpx.codes.BAD_REQUEST:
         transient = response.status_code in _TRANSIENT
-        raise OperationFailed(
-            f"{_place(response.request)}: HTTP {response.status_code}", transient=transient
-        )
+        raise OperationFailed(f"{place}: HTTP {response.status_code}", transient=transient)
     if "," in response.headers.get("content-encoding", ""):
         # Compressed twice, a few kB unpack to gigabytes before the first byte is counted.
-        raise OperationFailed(
-            f"{_place(response.request)}: compressed more than once", transient=False
-        )
+        raise OperationFailed(f"{place}: compressed more than once", transient=False)
     body = bytearray()
     async for chunk in response.aiter_bytes():
         body += chunk
         if len(body) > DOCUMENT_BYTES_MAX:
-            raise OperationFailed(
-                f"{_place(response.request)}: larger than a document may be", transient=False
-            )
-    headers = {name: response.headers[name] for name in _KEPT_HEADERS if name in response.headers}
-    whole = httpx.Response(
-        response.status_code, headers=headers, content=bytes(body), request=response.request
-    )
-    whole.history = response.history
-    return whole
+            raise OperationFailed(f"{place}: larger than a document may be", transient=False)
+    content = bytes(body)
+    declared = response.headers.get("content-type")
+    detail = {
+        "url": str(response.url.copy_with(fragment=None)),
+        "redirects": [str(earlier.url) for earlier in response.history],
+        "status": response.status_code,
+        "headers": {
+            name: response.headers[name] for name in _KEPT_HEADERS if name in response.headers
+        },
+    }
+    media_type = media_type_of(response.url.path, content[:SNIFFED_BYTES], declared)
+    return Received(content, media_type, detail)
+
+
+def _results(content: bytes, limit: int) -> SearchResult:
+    try:
+        results = cast("list[dict[str, Any]]", json.loads(content)["results"])
+        hits = [_hit(rank, result) for rank, result in enumerate(results[:limit])]
+    # RecursionError: what is nested deeper than the parser goes.
+    except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
+        raise OperationFailed(
+            "the search service gave no list of results", transient=False
+        ) from error
+    return SearchResult(tuple(hit for hit in hits if _is_page(hit.uri)))
 
 
 def _place(request: httpx.Request) -> str:
@@ -138,16 +158,17 @@ def _is_page(address: str) -> bool:
     return url.scheme in {"http", "https"} and bool(url.host)
 
 
-def _source(uri: str, response: httpx.Response, extracted: Extracted) -> NewSource:
+def _source(uri: str, received: Received, extracted: Extracted) -> NewSource:
+    detail = received.detail
     return NewSource(
         uri=uri,
-        canonical_uri=str(response.url.copy_with(fragment=None)),
+        canonical_uri=detail["url"],
         title=extracted.title,
-        content_artifact=digest(response.content),
+        content_artifact=digest(received.content),
         text_artifact=digest(extracted.text.encode()),
         extractor=extracted.extractor,
-        redirects=tuple(str(earlier.url) for earlier in response.history),
-        metadata={"status": response.status_code, **dict(response.headers)},
+        redirects=tuple(detail["redirects"]),
+        metadata={"status": detail["status"], **detail["headers"]},
     )
 
 

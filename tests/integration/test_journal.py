@@ -5,10 +5,10 @@ from functools import partial
 
 import pytest
 
-from ledger import artifacts, journal, leases, runs
+from ledger import artifacts, groups, journal, leases, runs
 from ledger.db import Ledger, Transaction
 from ledger.errors import LeaseLost, OperationFailed, RunCancelled
-from ledger.journal import Answer, Request
+from ledger.journal import Answer, Received, Request
 from tests.support.ledgers import new_run, open_ledger
 
 
@@ -115,6 +115,90 @@ async def test_what_a_result_yields_commits_with_it_or_not_at_all(database_url: 
             ).fetchone()
         assert operation.status == "open"
         assert stored == {"n": 0}
+
+
+async def test_an_answer_that_a_dead_worker_received_is_understood_without_a_call(
+    database_url: str,
+) -> None:
+    """The page is in the ledger and nothing was made of it: the next worker reads it from there."""
+    async with open_ledger(database_url) as ledger:
+        run_id = await new_run(ledger)
+        request = Request("t1", "read", "http://page")
+        calls: list[str] = []
+
+        async def receive() -> Received:
+            calls.append("GET")
+            return Received(b"<p>the page\x00</p>", "text/html", {"status": 200})
+
+        async def dies(received: Received) -> Answer:
+            raise ZeroDivisionError
+
+        async def understands(received: Received) -> Answer:
+            return Answer(
+                [received.content.decode(), received.media_type, received.detail["status"]]
+            )
+
+        with pytest.raises(ZeroDivisionError):
+            await journal.fetch(ledger, run_id, request, receive, dies)
+        answer = await journal.fetch(ledger, run_id, request, receive, understands)
+        assert calls == ["GET"]
+        assert answer.body == ["<p>the page\x00</p>", "text/html", 200]
+        async with ledger.transaction() as tx:
+            (operation,) = await journal.operations(tx, run_id)
+        assert [(each.number, each.accepted) for each in operation.attempts] == [(1, True)]
+
+
+async def test_an_answer_that_cannot_be_understood_is_asked_for_again(database_url: str) -> None:
+    async with open_ledger(database_url) as ledger:
+        run_id = await new_run(ledger)
+        calls: list[str] = []
+
+        async def receive() -> Received:
+            calls.append("GET")
+            return Received(b"{", "application/json", {})
+
+        async def fails(received: Received) -> Answer:
+            raise OperationFailed("no JSON", transient=True)
+
+        for _ in range(2):
+            with pytest.raises(OperationFailed):
+                await journal.fetch(ledger, run_id, Request("t1", "search", 1), receive, fails)
+        assert len(calls) == 2
+
+
+async def test_what_is_written_at_the_same_time_is_committed_together(database_url: str) -> None:
+    async with open_ledger(database_url) as ledger:
+        run_id = await new_run(ledger)
+
+        async def transaction_of(tx: Transaction) -> int:
+            cursor = await tx.connection.execute("SELECT pg_current_xact_id()::text::bigint AS id")
+            row = await cursor.fetchone()
+            assert row is not None
+            number: int = row["id"]
+            return number
+
+        numbers = await asyncio.gather(
+            *(groups.commit(ledger, run_id, transaction_of) for _ in range(20))
+        )
+        assert len(set(numbers)) == 1
+
+
+async def test_a_write_that_fails_takes_nobody_with_it(database_url: str) -> None:
+    async with open_ledger(database_url) as ledger:
+        run_id = await new_run(ledger)
+
+        async def writes(number: int, tx: Transaction) -> str:
+            await tx.connection.execute("SELECT 1 / %s", (number,))
+            return await artifacts.put(tx, str(number).encode(), "text/plain")
+
+        done = await asyncio.gather(
+            *(groups.commit(ledger, run_id, partial(writes, number)) for number in (1, 0, 2)),
+            return_exceptions=True,
+        )
+        assert [type(each).__name__ for each in done] == ["str", "LedgerError", "str"]
+        async with ledger.transaction() as tx:
+            for name in (done[0], done[2]):
+                await artifacts.get(tx, str(name))
 
 
 async def test_a_worker_whose_run_was_taken_over_writes_neither_result_nor_attempt(

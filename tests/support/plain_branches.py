@@ -26,6 +26,7 @@ from nodes.search import HITS_MAX
 from nodes.tools.passages import Readable, merge_hits
 from nodes.tools.reading import passages_of
 from nodes.tools.web import WebSearch
+from tests.support.inline import made
 
 
 class Run(TypedDict, total=False):
@@ -110,7 +111,9 @@ class PlainBranches:
 
     async def search(self, state: Branch) -> Branch:
         queries = state.get("queries") or list(await self.researcher.queries(Task(**state["task"])))
-        results = await asyncio.gather(*(self.web.search(query, HITS_MAX) for query in queries))
+        results = await asyncio.gather(
+            *(made(self.web.search(query, HITS_MAX)) for query in queries)
+        )
         hits = merge_hits([result.hits for result in results], PLACES_MAX)
         return {
             "queries": queries,
@@ -121,7 +124,7 @@ class PlainBranches:
     async def read(self, state: Branch) -> Branch:
         uris = list(dict.fromkeys(hit["uri"] for hit in state["hits"]))[:DOCUMENTS_MAX]
         pages: list[dict[str, Any]] = []
-        for reading in await asyncio.gather(*(self.web.read(uri) for uri in uris)):
+        for reading in await asyncio.gather(*(made(self.web.read(uri)) for uri in uris)):
             assert reading.extraction is not None
             pages.append(
                 {

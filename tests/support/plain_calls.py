@@ -23,7 +23,7 @@ from nodes.search import HITS_MAX
 from nodes.tools.passages import Readable
 from nodes.tools.reading import passages_of
 from nodes.tools.web import WebSearch
-from tests.support.inline import Inline
+from tests.support.inline import Inline, made
 
 
 class State(TypedDict, total=False):
@@ -68,7 +68,7 @@ class PlainCalls:
 
     async def search(self, call: dict[str, Any]) -> State:
         """Make one search."""
-        result = await self.web.search(call["query"], HITS_MAX)
+        result = await made(self.web.search(call["query"], HITS_MAX))
         hits = [(hit.uri, hit.title, hit.score) for hit in result.hits]
         return {"searched": [{"task": call["task"], "hits": hits}]}
 
@@ -94,7 +94,7 @@ class PlainCalls:
 
     async def read(self, call: dict[str, Any]) -> State:
         """Read one page."""
-        reading = await self.web.read(call["uri"])
+        reading = await made(self.web.read(call["uri"]))
         assert reading.extraction is not None
         page = {
             "task": call["task"],

@@ -9,7 +9,7 @@ import pytest
 
 from ledger.errors import OperationFailed
 from nodes.tools.web import WebSearch
-from tests.support.inline import Inline
+from tests.support.inline import Inline, made
 
 Handler: TypeAlias = Callable[[httpx.Request], httpx.Response]
 
@@ -25,32 +25,32 @@ def _answering(content: bytes, **headers: str) -> WebSearch:
 
 async def test_an_address_that_is_no_url_is_no_hit() -> None:
     """One such result would otherwise stop its run, and every resume of it."""
-    found = await _answering(
+    tool = _answering(
         rb"""{"results": [{"url": "http://a\u0000b/"}, {"url": "http://\ud800/"}, {"url": "http:///x"},
         {"url": "javascript:alert(1)"}, {"url": "file:///etc/passwd"}, {"url": "ftp://a/"}, {"url": 7},
         {"url": "HTTPS://page.test/"}]}"""
-    ).search("q", 12)
+    )
+    found = await made(tool.search("q", 12))
     assert [hit.uri for hit in found.hits] == ["HTTPS://page.test/"]
 
 
 async def test_half_a_character_in_a_title_is_replaced() -> None:
     """JSON may name halves of surrogate pairs, which nothing can store."""
-    found = await _answering(rb'{"results": [{"url": "http://a/", "title": "x\ud800"}]}').search(
-        "q", 1
-    )
+    tool = _answering(rb'{"results": [{"url": "http://a/", "title": "x\ud800"}]}')
+    found = await made(tool.search("q", 1))
     assert found.hits[0].title == "x?"
 
 
 async def test_an_answer_nested_beyond_the_parser_is_no_list_of_results() -> None:
     """The parser's RecursionError is an outcome like any other broken answer."""
     with pytest.raises(OperationFailed, match="no list of results"):
-        await _answering(b"[" * 200_000).search("q", 1)
+        await made(_answering(b"[" * 200_000).search("q", 1))
 
 
 async def test_a_page_at_an_address_that_is_no_url_cannot_be_read() -> None:
     """An address that an earlier version has recorded fails as a page does that is gone."""
     with pytest.raises(OperationFailed, match="no URL") as failed:
-        await _answering(b"text").read("http://a\x00b/")
+        await made(_answering(b"text").read("http://a\x00b/"))
     assert not failed.value.transient
 
 
@@ -58,7 +58,7 @@ async def test_a_failure_does_not_tell_the_password_or_the_key_of_a_search_servi
     """Reasons of failures are stored, logged and printed in reports."""
     tool = _tool(lambda _: httpx.Response(401), "http://me:canary@search.test/s?key=canary")
     with pytest.raises(OperationFailed) as failed:
-        await tool.search("q", 1)
+        await made(tool.search("q", 1))
     assert str(failed.value) == "http://search.test/s: HTTP 401"
 
 
@@ -66,4 +66,13 @@ async def test_a_page_that_is_compressed_twice_is_not_unpacked() -> None:
     """10 kB of it can hold 10 GB; no browser's server does that."""
     content = gzip.compress(gzip.compress(b"text"))
     with pytest.raises(OperationFailed, match="compressed more than once"):
-        await _answering(content, **{"content-encoding": "gzip, gzip"}).read("http://a/")
+        await made(_answering(content, **{"content-encoding": "gzip, gzip"}).read("http://a/"))
+
+
+async def test_what_is_kept_of_a_search_does_not_tell_the_key_of_the_service() -> None:
+    """What came back is stored before anything is made of it, with where it came from."""
+    tool = _tool(
+        lambda _: httpx.Response(200, json={"results": []}), "http://search.test/s?key=canary"
+    )
+    received = await tool.search("q", 1).receive()
+    assert "canary" not in repr(received)
