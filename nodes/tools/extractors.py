@@ -60,11 +60,9 @@ class Extractors:
         error: BaseException | None,
         traceback: TracebackType | None,
     ) -> None:
-        for process in self._processes:
-            with suppress(ProcessLookupError):
-                process.kill()
-        for process in list(self._processes):
-            await self._end(process)
+        # All are killed before the first is waited for, and each once: a second kill may take a dead one's status away
+        # from asyncio, which then warns of an unknown process.
+        await asyncio.gather(*(self._end(process) for process in list(self._processes)))
 
     async def extract(self, content: bytes, media_type: str) -> Extracted:
         """Return the text of a document; raises `Unreadable`, or `ExtractorLost` which must not be remembered."""

@@ -271,13 +271,6 @@ async def test_a_question_that_cannot_be_researched_leaves_no_run(
             assert await runs.newest_first(tx) == []
 
 
-async def test_an_empty_path_is_not_the_working_folder(database_url: str, tmp_path: Path) -> None:
-    """A variable that is not set on a command line must not have everything read."""
-    async with runtime_on(database_url, tmp_path / "home") as runtime:
-        with pytest.raises(BadInput, match="does not exist"):
-            await start_run(runtime, QUESTION, RunOptions(corpus=("",)))
-
-
 async def test_right_to_left_text_is_researched_and_cited_exactly(
     database_url: str, tmp_path: Path
 ) -> None:

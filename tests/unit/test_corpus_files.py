@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from graph.runs import located
 from nodes.tools.corpus_files import PYDOC_TOPICS, CorpusEmpty, CorpusMissing, find, uri_of
 from nodes.tools.documents import DOCUMENT_BYTES_MAX, HTML, PDF, RST, Unreadable
 
@@ -174,3 +175,9 @@ def test_an_empty_corpus_says_what_is_read_and_what_was_skipped(tmp_path: Path) 
     message = str(CorpusEmpty(find([str(tmp_path)])[1]))
     assert ".html" in message
     assert "1 entry of kind .png" in message
+
+
+def test_an_empty_path_is_not_the_working_folder() -> None:
+    """A variable that is not set on a command line must not have everything read."""
+    with pytest.raises(CorpusMissing):
+        located([""])

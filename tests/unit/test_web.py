@@ -54,7 +54,7 @@ async def test_a_page_at_an_address_that_is_no_url_cannot_be_read() -> None:
     assert not failed.value.transient
 
 
-async def test_a_failure_does_not_tell_the_password_or_the_key_of_a_search_service() -> None:
+async def test_a_failure_tells_no_password_and_no_key() -> None:
     """Reasons of failures are stored, logged and printed in reports."""
     tool = _tool(lambda _: httpx.Response(401), "http://me:canary@search.test/s?key=canary")
     with pytest.raises(OperationFailed) as failed:
@@ -69,7 +69,7 @@ async def test_a_page_that_is_compressed_twice_is_not_unpacked() -> None:
         await made(_answering(content, **{"content-encoding": "gzip, gzip"}).read("http://a/"))
 
 
-async def test_what_is_kept_of_a_search_does_not_tell_the_key_of_the_service() -> None:
+async def test_what_is_kept_of_a_search_tells_no_key() -> None:
     """What came back is stored before anything is made of it, with where it came from."""
     tool = _tool(
         lambda _: httpx.Response(200, json={"results": []}), "http://search.test/s?key=canary"
