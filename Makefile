@@ -41,9 +41,8 @@ dev: .venv/has-tests ## Start LangGraph's dev server with our checkpointer, for 
 		LANGGRAPH_STRICT_MSGPACK=true LANGGRAPH_NO_VERSION_CHECK=true LANGGRAPH_CLI_NO_ANALYTICS=1 \
 		.venv/bin/langgraph dev --no-browser
 
-bench: .venv/has-tests ## Measure speed and memory, as ratios (a few minutes)
-	@set -e; for file in tests/benchmarks/[!_]*.py; do \
-		echo "perdure: $$file" >&2; $(RUN) tests.benchmarks.$$(basename $$file .py); done
+bench: .venv/has-tests ## Measure speed and memory, as ratios (about ten minutes; keep the machine quiet)
+	@$(RUN) pytest tests/benchmarks -o python_files='bench_*.py' -q -s
 
 test-postgres15: .venv/has-tests ## Run the tests on a system PostgreSQL 15
 	@test -x $(POSTGRES15)/initdb || { echo "perdure: no PostgreSQL 15 in $(POSTGRES15). On Debian 12: apt install postgresql-15" \

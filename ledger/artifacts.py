@@ -1,6 +1,9 @@
 """Immutable bytes under the digest of what they say, verified on every read."""
 
+from collections.abc import Collection
 from dataclasses import dataclass
+
+from psycopg.rows import DictRow
 
 from ledger.canonical import Json, canonical, digest
 from ledger.db import Transaction
@@ -8,7 +11,7 @@ from ledger.errors import Ambiguous, ArtifactCorrupt, NotFound
 from ledger.sql import load
 
 _SQL = load("artifacts")
-_PUT, _GET, _FIND = _SQL["PutArtifact"], _SQL["GetArtifact"], _SQL["FindArtifacts"]
+_PUT, _GET, _FIND = _SQL["PutArtifact"], _SQL["GetArtifacts"], _SQL["FindArtifacts"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,7 +45,16 @@ async def put_json(tx: Transaction, value: Json) -> str:
 
 async def get(tx: Transaction, artifact_id: str) -> bytes:
     """Return the bytes of an artifact; raises NotFound, or ArtifactCorrupt if they no longer match their digest."""
-    row = await tx.maybe(_GET, artifact_id=artifact_id)
+    return (await get_many(tx, [artifact_id]))[artifact_id]
+
+
+async def get_many(tx: Transaction, artifact_ids: Collection[str]) -> dict[str, bytes]:
+    """Return the bytes of many artifacts by id, in one round trip; raises as `get` does."""
+    rows = {row["artifact_id"]: row for row in await tx.many(_GET, artifact_ids=list(artifact_ids))}
+    return {name: _verified(tx, name, rows.get(name)) for name in artifact_ids}
+
+
+def _verified(tx: Transaction, artifact_id: str, row: DictRow | None) -> bytes:
     if row is None:
         raise NotFound(f"no artifact {artifact_id}; `perdure sources RUN` lists those of a run")
     content = tx.codec.decode(row["key_id"], row["body"])
@@ -71,6 +83,11 @@ async def find(tx: Transaction, prefix: str) -> Description:
             f"more than one artifact begins with sha256:{wanted}; give more of the digest"
         )
     return Description(**rows[0])
+
+
+async def get_texts(tx: Transaction, artifact_ids: Collection[str]) -> dict[str, str]:
+    """Return the texts of many text artifacts by id; raises as `get` does."""
+    return {name: content.decode() for name, content in (await get_many(tx, artifact_ids)).items()}
 
 
 async def get_text(tx: Transaction, artifact_id: str) -> str:

@@ -73,10 +73,7 @@ def cut(text: str, run_id: UUID, position: Position) -> Evidence:
 
 async def record(tx: Transaction, run_id: UUID, positions: Sequence[Position]) -> list[Evidence]:
     """Cut and store the quotes at these positions, reading each text once; returns them in order."""
-    texts = {
-        name: await artifacts.get_text(tx, name)
-        for name in {position.text_artifact for position in positions}
-    }
+    texts = await artifacts.get_texts(tx, {position.text_artifact for position in positions})
     found = [cut(texts[position.text_artifact], run_id, position) for position in positions]
     await tx.run_each(_RECORD, [_row(tx, run_id, evidence) for evidence in found])
     return found

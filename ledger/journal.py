@@ -27,7 +27,7 @@ from ledger.sql import load
 T = TypeVar("T")
 
 _SQL = load("journal")
-_BEGIN, _RECEIVE, _ACCEPTED = _SQL["BeginOperation"], _SQL["ReceiveAnswer"], _SQL["AcceptedResult"]
+_BEGIN, _RECEIVE, _ACCEPTED = _SQL["BeginOperation"], _SQL["ReceiveAnswer"], _SQL["AcceptedResults"]
 _SUCCEED, _FAIL = _SQL["SucceedAttempt"], _SQL["FailAttempt"]
 _OPERATIONS, _ATTEMPTS = _SQL["ListOperations"], _SQL["ListAttempts"]
 
@@ -201,25 +201,16 @@ async def _succeed(tx: Transaction, attempt: Attempted, answer: Answer) -> Recor
         usage=Jsonb(dict(answer.usage)),
     )
     if accepted is None:  # another attempt was first: its result stands
-        recorded = await _accepted(tx, attempt.run_id, attempt.operation_id)
-        assert recorded is not None
-        return recorded
+        (first,) = await results(tx, attempt.run_id, [attempt.operation_id])
+        return Recorded(attempt.operation_id, first, reused=True)
     return Recorded(attempt.operation_id, answer.body, reused=False)
-
-
-async def _accepted(tx: Transaction, run_id: UUID, operation_id: str) -> Recorded | None:
-    row = await tx.maybe(_ACCEPTED, run_id=run_id, operation_id=operation_id)
-    return Recorded(operation_id, tx.unpack(row), reused=True) if row else None
 
 
 async def results(tx: Transaction, run_id: UUID, operation_ids: Sequence[str]) -> list[Any]:
     """Return the accepted results of these operations, in their order."""
-    found: list[Any] = []
-    for operation_id in operation_ids:
-        recorded = await _accepted(tx, run_id, operation_id)
-        if recorded is not None:
-            found.append(recorded.body)
-    return found
+    rows = await tx.many(_ACCEPTED, run_id=run_id, operation_ids=list(operation_ids))
+    found = {row["operation_id"]: tx.unpack(row) for row in rows}
+    return [found[operation_id] for operation_id in operation_ids if operation_id in found]
 
 
 class Attempt(BaseModel):

@@ -28,9 +28,10 @@ async def extract(resources: Resources, state: BranchState, runtime: Runtime[Run
         task = await tasks.get(tx, run_id, state["task_id"])
         hits = await found(tx, run_id, state.get("searches", []))
         read = await sources.some(tx, run_id, state.get("sources", []))
-        readable = {
-            source.uri: Readable(_document(source), await _text(tx, source)) for source in read
-        }
+        texts = await artifacts.get_texts(tx, {source.text_artifact for source in read})
+    readable = {
+        source.uri: Readable(_document(source), texts[source.text_artifact]) for source in read
+    }
     passages, rarity = await asyncio.to_thread(_passages, hits, readable, state.get("queries", []))
     asked = recorded.as_task(task, run.question)
     drafts = await resources.researcher.extract(asked, passages, rarity)
@@ -47,10 +48,6 @@ def _document(source: sources.Source) -> Document:
     return Document(
         source.uri, source.title, source.content_artifact, source.text_artifact, source.extractor
     )
-
-
-async def _text(tx: Transaction, source: sources.Source) -> str:
-    return await artifacts.get_text(tx, source.text_artifact)
 
 
 def _passages(

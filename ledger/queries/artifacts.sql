@@ -3,8 +3,9 @@ INSERT INTO ledger.artifacts (tenant, artifact_id, media_type, size_bytes, key_i
 VALUES (%(tenant)s, %(artifact_id)s, %(media_type)s, %(size_bytes)s, %(key_id)s, %(body)s)
 ON CONFLICT DO NOTHING;
 
--- name: GetArtifact :maybe
-SELECT key_id, body FROM ledger.artifacts WHERE tenant = %(tenant)s AND artifact_id = %(artifact_id)s;
+-- name: GetArtifacts :many
+SELECT artifact_id, key_id, body FROM ledger.artifacts
+ WHERE tenant = %(tenant)s AND artifact_id = ANY (%(artifact_ids)s);
 
 -- name: FindArtifacts :many
 -- Two rows are enough to know that a prefix is ambiguous.

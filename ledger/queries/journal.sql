@@ -36,15 +36,16 @@ UPDATE ledger.attempts
    AND outcome = 'started'
 RETURNING number;
 
--- name: AcceptedResult :maybe
-SELECT artifact.key_id, artifact.body
+-- name: AcceptedResults :many
+SELECT operation.operation_id, artifact.key_id, artifact.body
   FROM ledger.operations AS operation
   JOIN ledger.attempts AS attempt
     ON attempt.tenant = operation.tenant AND attempt.run_id = operation.run_id
    AND attempt.operation_id = operation.operation_id AND attempt.number = operation.accepted_attempt
   JOIN ledger.artifacts AS artifact
     ON artifact.tenant = attempt.tenant AND artifact.artifact_id = attempt.result_artifact
- WHERE operation.tenant = %(tenant)s AND operation.run_id = %(run_id)s AND operation.operation_id = %(operation_id)s;
+ WHERE operation.tenant = %(tenant)s AND operation.run_id = %(run_id)s
+   AND operation.operation_id = ANY (%(operation_ids)s);
 
 -- name: SucceedAttempt :maybe
 -- started -> succeeded; the acceptance rule `first`: only an operation without an accepted attempt takes one.
