@@ -22,7 +22,7 @@ RunName: TypeAlias = Annotated[
 ]
 
 # These repeat in their warnings what our errors say, or warn of what users cannot change.
-_CHATTY = ("psycopg.pool", "langgraph", "langchain_core", "langsmith", "py.warnings", "pypdf")
+_CHATTY = ("psycopg", "asyncio", "langgraph", "langchain_core", "langsmith", "py.warnings", "pypdf")
 
 
 def settings() -> Settings:
