@@ -4,14 +4,14 @@ The same for every surface: the command line, a notebook, LangGraph's server.
 """
 
 from collections.abc import AsyncGenerator
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from uuid import UUID
 
 from graph.errors import RunStuck, UnknownWorkflow
 from graph.runtime import Runtime
 from ledger import leases, runs
 from ledger.db import wrap_errors
-from ledger.errors import NotFound, OperationFailed
+from ledger.errors import NotFound, OperationFailed, RunCancelled
 from ledger.runs import Run
 from nodes.options import BadInput
 
@@ -32,7 +32,8 @@ async def working(
             with wrap_errors():
                 yield run
         except (BadInput, OperationFailed, RunStuck) as error:
-            await _failed(runtime, run_id, str(error))
+            with suppress(RunCancelled):
+                await _failed(runtime, run_id, str(error))
             raise
 
 
@@ -56,7 +57,8 @@ async def _taken_up(runtime: Runtime, run_id: UUID) -> Run | None:
 
 
 async def _failed(runtime: Runtime, run_id: UUID, reason: str) -> None:
-    async with runtime.ledger.transaction() as tx:
+    # Fenced: of a run that was taken over, or cancelled, nothing more is said here.
+    async with runtime.ledger.transaction(run_id) as tx:
         try:
             run = await runs.get(tx, run_id)
         except NotFound:
