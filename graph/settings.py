@@ -93,7 +93,7 @@ class Settings(BaseSettings):
     tenant: Annotated[str, Field(pattern=r"^[a-z0-9][a-z0-9_-]{0,62}$")] = "default"
     """Whose rows are read and written; the first part of every key."""
     pool_size: Annotated[int, Field(ge=2, le=100)] = 10
-    """How many database connections one process opens at most."""
+    """How many database connections one process opens at most; as many for LangGraph's tables, one for each run at work."""
     log_level: Literal["DEBUG", "INFO", "WARNING", "ERROR"] = "WARNING"
     """What is worth a line on standard error."""
     trace_documents: bool = False

@@ -189,6 +189,14 @@ class Ledger:
                 yield Transaction(connection, self.tenant, name, fence, self.codec)
 
 
+async def connection_beside(pool: Pool) -> Connection:
+    """Open one more connection as those of the pool are; raises DatabaseUnavailable."""
+    with wrap_errors():
+        return await psycopg.AsyncConnection[DictRow].connect(
+            cast("str", pool.conninfo), **cast("dict[str, Any]", pool.kwargs)
+        )
+
+
 async def _check(connection: Connection) -> None:
     """Raise OperationalError for a connection that the server has closed.
 

@@ -10,7 +10,7 @@ from uuid import UUID
 
 import psycopg
 
-from ledger.db import CONNECTION_WAIT_SECONDS, Ledger, wrap_errors
+from ledger.db import Ledger, connection_beside, wrap_errors
 from ledger.errors import RunHeld
 from ledger.sql import load
 
@@ -27,10 +27,11 @@ _TRY, _RELEASE, _RAISE, _OWNER = (
 async def hold(ledger: Ledger, run_id: UUID) -> AsyncGenerator[int]:
     """Hold a run and yield its fence; raises RunHeld if a living worker has it.
 
-    The lock lives on a connection of its own, which the pool lends until the run is let go.
+    The lock lives on a connection of its own, beside the pool: as many runs as the pool has connections would leave
+    none to work with.
     """
     key = {"tenant": ledger.tenant, "run_id": run_id}
-    async with ledger.pool.connection(timeout=CONNECTION_WAIT_SECONDS) as connection:
+    async with await connection_beside(ledger.pool) as connection:
         with wrap_errors():
             row = await (await connection.execute(_TRY.text, key)).fetchone()
         if row is None or not row["taken"]:
