@@ -6,14 +6,15 @@ that shares a text is checked while that text is at hand.
 
 import json
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from uuid import UUID
 
-from ledger import artifacts, audit, citations, evidence, records, runs
+from ledger import artifacts, audit, citations, evidence, journal, records, runs
 from ledger.db import Transaction
 from ledger.errors import ArtifactCorrupt, NotFound
 from ledger.evidence import CONTEXT_CHARACTERS, Evidence
+from ledger.journal import Request
 from ledger.records import CheckpointRecord
 from ledger.sql import load
 
@@ -30,6 +31,8 @@ PROBLEMS_TOLD_MAX = 5
 # A report's own brackets: those in quoted text are escaped (nodes/report.py).
 _CITED = re.compile(r"(?<!\\)\[(\d+)\]")
 _LISTED = re.compile(r"^(\d+)\. “", re.MULTILINE)
+_QUOTED = re.compile(r"^(\d+)\. “(.*)”$", re.MULTILINE)
+_ESCAPED = re.compile(r"\\([\\`*_\[\]<>#|])")
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,7 +56,7 @@ async def verify(
         await _findings(tx, run_id),
         await _journal(tx, run_id),
         await _checkpoints(tx, run_id),
-        await _audit(tx, run_id),
+        await _audit(tx, run),
     )
 
 
@@ -118,14 +121,15 @@ def stands(quote: Evidence, text: str) -> bool:
 async def _citations(tx: Transaction, run: runs.Run) -> Check:
     if run.report_artifact is None:
         return _check("citations", [], "there is no report yet")
-    recorded = [
-        each.number for each in await citations.of_report(tx, run.run_id, run.report_artifact)
-    ]
+    recorded = {
+        each.number: each.exact
+        for each in await citations.of_report(tx, run.run_id, run.report_artifact)
+    }
     try:
         report = await artifacts.get_text(tx, run.report_artifact)
     except (NotFound, ArtifactCorrupt):
         return _check("citations", ["the report cannot be read"], "")
-    problems = miscited(report, recorded)
+    problems = miscited(report, list(recorded)) + misquoted(report, recorded)
     return _check("citations", problems, f"{len(recorded)} in the report, each with its evidence")
 
 
@@ -138,6 +142,16 @@ def miscited(report: str, recorded: Sequence[int]) -> list[str]:
         *(f"[{number}] is cited and not recorded" for number in sorted(cited - known)),
         *(f"[{number}] is recorded and not cited" for number in sorted(known - cited)),
         *(f"[{number}] is not in the report's list" for number in sorted(known - listed)),
+    ]
+
+
+def misquoted(report: str, recorded: Mapping[int, str]) -> list[str]:
+    """Return which quotes in a report's list are not those of the recorded citations, by number."""
+    return [
+        f"[{number}] is quoted in the report otherwise than it is recorded"
+        for number, quoted in _QUOTED.findall(report)
+        if (exact := recorded.get(int(number))) is not None
+        and _ESCAPED.sub(r"\1", quoted) != " ".join(exact.split())
     ]
 
 
@@ -154,6 +168,11 @@ async def _journal(tx: Transaction, run_id: UUID) -> Check:
         f"{row['operation_id']} accepted attempt {row['accepted_attempt']}, which has no result"
         for row in rows
         if row["outcome"] != "succeeded" or not row["has_result"]
+    ]
+    problems += [
+        f"{each.operation_id} is recorded with another request than it was named by"
+        for each in await journal.operations(tx, run_id)
+        if Request(each.task_id, each.kind, each.request).key(run_id) != each.key
     ]
     return _check("journal", problems, f"{len(rows)} operations have one accepted result each")
 
@@ -186,12 +205,15 @@ def broken_lines(recorded: Sequence[CheckpointRecord]) -> list[str]:
     return problems
 
 
-async def _audit(tx: Transaction, run_id: UUID) -> Check:
-    chain = await audit.entries(tx, run_id)
-    broken = audit.first_broken(run_id, chain)
+async def _audit(tx: Transaction, run: runs.Run) -> Check:
+    chain = await audit.entries(tx, run.run_id)
+    broken = audit.first_broken(run.run_id, chain)
     problems = [f"entry {broken} does not follow from the one before"] if broken else []
     if not chain:
         problems = ["there is no entry, not even of the run's creation"]
+    reports = [entry.detail["report"] for entry in chain if entry.event == "run_completed"]
+    if run.status == "completed" and reports != [run.report_artifact]:
+        problems.append("the run was not completed with the report that it has")
     return _check("audit log", problems, f"{len(chain)} entries in an unbroken chain")
 
 

@@ -228,8 +228,19 @@ class TestDamage:
                 "SET session_replication_role = replica; UPDATE ledger.audit_log SET actor = 'x'",
                 {"audit log"},
             ),
+            (
+                "SET session_replication_role = replica; DELETE FROM ledger.audit_log WHERE event = 'run_completed'",
+                {"audit log"},
+            ),
+            ("UPDATE ledger.runs SET report_artifact = corpus_artifact", {"audit log"}),
+            (
+                "UPDATE ledger.operations SET body = convert_to('{}', 'UTF8') WHERE kind = 'search'",
+                {"journal"},
+            ),
         ],
-        ids=["bytes", "text", "position", "citation", "evidence", "journal", "checkpoint", "audit"],
+        ids=(
+            "bytes text position citation evidence journal checkpoint audit end-of-audit report request".split()
+        ),
     )
     def test_damage_is_found_where_it_is(
         self, finished: str, damaged_url: str, damage: str, failed: set[str]

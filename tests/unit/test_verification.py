@@ -7,7 +7,7 @@ import pytest
 
 from ledger.evidence import Position, cut
 from ledger.records import CheckpointRecord
-from ledger.verification import broken_lines, miscited, stands
+from ledger.verification import broken_lines, miscited, misquoted, stands
 
 REPORT = """# What is in \\[7\\]?
 
@@ -33,6 +33,14 @@ def test_a_report_cites_what_is_recorded_and_escaped_brackets_are_no_citations()
 )
 def test_a_number_without_its_counterpart_is_told(recorded: list[int], told: list[str]) -> None:
     assert miscited(REPORT, recorded) == told
+
+
+def test_a_quote_that_is_not_the_recorded_one_is_told() -> None:
+    """A citation that was pointed at other evidence keeps its number."""
+    assert misquoted(REPORT, {1: "the\n lock", 2: "noon [3]"}) == []
+    assert misquoted(REPORT, {1: "the key", 2: "noon [3]"}) == [
+        "[1] is quoted in the report otherwise than it is recorded"
+    ]
 
 
 def test_a_quote_stands_with_what_surrounds_it() -> None:
