@@ -239,7 +239,19 @@ class TestDamage:
             ),
         ],
         ids=(
-            "bytes text position citation evidence journal checkpoint audit end-of-audit report request".split()
+            [
+                "bytes",
+                "text",
+                "position",
+                "citation",
+                "evidence",
+                "journal",
+                "checkpoint",
+                "audit",
+                "end-of-audit",
+                "report",
+                "request",
+            ]
         ),
     )
     def test_damage_is_found_where_it_is(
