@@ -12,6 +12,7 @@ from collections import Counter
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
+from random import Random
 from statistics import mean
 from typing import Literal
 
@@ -24,8 +25,15 @@ QUIET_SECONDS = 0.3
 QUIET_EVERY = 3
 #: After an answer left; the first is the moment at which the client reads it.
 AT_ONCE_SECONDS = (0.0, 0.01, 0.02, 0.03, 0.04)
-#: What an answer takes; all take the same, as those of one service do.
-LATENCY_SECONDS = 0.03
+#: What an answer takes: as different as services are, the same for the same question in every run.
+LATENCY_SECONDS = (0.04, 0.2)
+#: Of each page, beside what it has to say: about 20 kB, what a small page of a manual has.
+FILLER_PARAGRAPHS = 120
+
+FILLER = tuple(
+    f"Paragraph {number} of a long page speaks of other things than those that anybody asked about, at some length."
+    for number in range(FILLER_PARAGRAPHS)
+)
 
 Workflow = Literal["perdure", "plain"]
 
@@ -49,8 +57,9 @@ class Killing:
         """Return a new run of ten branches with a world of its own."""
         run_id = str(new_run_id())
         world = self.server.world(run_id)
-        question, world.pages = ten_subjects()
-        world.latency_seconds = lambda _: LATENCY_SECONDS
+        question, pages = ten_subjects()
+        world.pages = {name: (title, (*said, *FILLER)) for name, (title, said) in pages.items()}
+        world.latency_seconds = latency
         trial = Trial(
             "start", run_id, self.database_url, str(self.home), question, world.search_url
         )
@@ -79,6 +88,11 @@ class Killing:
         again = await self.forks.run(replace(trial, action="resume"))
         assert again.status == "completed", (ended, again.trace)
         return (answered & (world.counts - asked)).total() / answered.total()
+
+
+def latency(asked: str) -> float:
+    """Return what the answer to a question takes."""
+    return Random(asked).uniform(*LATENCY_SECONDS)
 
 
 def _kill(pid: int) -> None:
