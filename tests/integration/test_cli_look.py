@@ -238,9 +238,19 @@ class TestDamage:
                 {"journal"},
             ),
         ],
-        ids=(
-            "bytes text position citation evidence journal checkpoint audit end-of-audit report request".split()
-        ),
+        ids=[
+            *(
+                "bytes",
+                "text",
+                "position",
+                "citation",
+                "evidence",
+                "journal",
+                "checkpoint",
+                "audit",
+            ),
+            *("end of audit", "report", "request"),
+        ],
     )
     def test_damage_is_found_where_it_is(
         self, finished: str, damaged_url: str, damage: str, failed: set[str]
