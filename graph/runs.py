@@ -26,7 +26,7 @@ from ledger.reviews import Decision, Review
 from ledger.runs import Run
 from nodes.options import RunOptions, checked_question
 from nodes.publish import report_path
-from nodes.review import checked_edit
+from nodes.review import checked_decision
 from nodes.state import Question
 from nodes.tools.corpus_files import PYDOC_TOPICS, find
 
@@ -104,7 +104,7 @@ async def decide(runtime: Runtime, review_id: str, decision: Decision) -> Review
     """Record what a person decided; raises NotFound, ReviewClosed, BadInput. The run goes on when it is resumed."""
     async with runtime.ledger.transaction(actor=decision.decided_by) as tx:
         review = await reviews.find(tx, review_id)
-        checked_edit(review.kind, decision, await tasks.everything(tx, review.run_id))
+        checked_decision(review, decision, await tasks.everything(tx, review.run_id))
         await reviews.decide(tx, review, decision)
         return await reviews.get(tx, review.run_id, review.review_id)
 

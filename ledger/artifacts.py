@@ -67,7 +67,8 @@ def _verified(tx: Transaction, artifact_id: str, row: DictRow | None) -> bytes:
 
 async def find(tx: Transaction, prefix: str) -> Description:
     """Return the one artifact whose digest begins so, with or without `sha256:`; raises NotFound or Ambiguous."""
-    wanted = prefix.strip().lower().removeprefix("sha256:")
+    # A report shows digests cut short, with an ellipsis.
+    wanted = prefix.strip().lower().removeprefix("sha256:").rstrip("….")
     if not wanted or set(wanted) - set("0123456789abcdef"):
         raise NotFound(
             f"{prefix[:80]!r} is no digest: an artifact is named by sha256: and 64 hex digits;"

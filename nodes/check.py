@@ -14,6 +14,7 @@ from ledger import artifacts, citations, evidence, findings, runs, sources, task
 from ledger.canonical import Json
 from ledger.db import Transaction
 from ledger.evidence import Evidence
+from nodes import recorded
 from nodes.asking import ask
 from nodes.material import Draft, DraftSentence, Verdict
 from nodes.options import RunOptions
@@ -50,7 +51,7 @@ async def check(resources: Resources, state: ResearchState, runtime: Runtime[Run
         report = write(material)
         name = await _record(tx, run_id, report, verdicts)
         review = (
-            await _asked(tx, run_id, name, report, state.get("decided", 0))
+            await _asked(tx, run_id, name, report, verdicts, state.get("decided", 0))
             if RunOptions.model_validate(run.options).asks("report", needed=False)
             else {}
         )
@@ -97,12 +98,22 @@ async def _record(
 
 
 async def _asked(
-    tx: Transaction, run_id: UUID, name: str, report: Report, decided_before: int
+    tx: Transaction,
+    run_id: UUID,
+    name: str,
+    report: Report,
+    verdicts: dict[str, Verdict],
+    decided_before: int,
 ) -> dict[str, str]:
+    claims = [each for each in await recorded.claims(tx, run_id) if each.finding_id in verdicts]
+    cited = {source_id for claim in claims for source_id in claim.source_ids}
+    read = [each for each in await sources.everything(tx, run_id) if each.source_id in cited]
     shown: Json = {
         "report": report.markdown,
         "report_artifact": name,
         "citations": list(report.citations),
+        "claims": recorded.shown_claims(claims),
+        "sources": recorded.shown_sources(read),
     }
     lines = [f"{len(report.citations)} citations", *report.markdown.splitlines()]
     return await ask(tx, run_id, "report", shown, lines, decided_before)

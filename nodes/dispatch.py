@@ -127,10 +127,8 @@ async def _asked(
     if not options.asks("sources", needed=bool(disagreements or flagged)):
         return {}
     shown: Json = {
-        "sources": [
-            {"id": source.source_id, "uri": source.uri, "status": source.status} for source in read
-        ],
-        "claims": [{"id": claim.finding_id, "claim": claim.text} for claim in claims],
+        "sources": recorded.shown_sources(read),
+        "claims": recorded.shown_claims(claims),
         "disagreements": [
             {"between": list(pair.finding_ids), "reason": pair.reason} for pair in disagreements
         ],

@@ -104,7 +104,7 @@ class ClaimDraft:
 
 @dataclass(frozen=True, slots=True)
 class Claim:
-    """A recorded claim: its finding id, the evidence ids and exact quotes that support it."""
+    """A recorded claim: its finding id, the evidence ids, exact quotes and sources that support it."""
 
     finding_id: str
     task_id: str
@@ -112,6 +112,7 @@ class Claim:
     evidence_ids: tuple[str, ...]
     quotes: tuple[str, ...]
     confidence: float
+    source_ids: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -68,7 +68,9 @@ def edited(value: Any, existing: Sequence[Task]) -> tuple[TaskDraft, ...]:
     except ValidationError as error:
         first = error.errors(include_url=False)[0]
         place = ".".join(str(part) for part in first["loc"])
-        raise BadInput(f"the edited plan cannot be used: {place}: {first['msg']}") from error
+        problem = f"{place}: {first['msg']}" if place else first["msg"]
+        form = '{"tasks": [{"id": …, "question": …, "depends_on": […]}, …]}'
+        raise BadInput(f"the edited plan cannot be used: {problem}; its form is {form}") from error
     before = {task.task_id: task for task in existing}
     changed = {task.id for task in tasks if task.id in before and not _is(before[task.id], task)}
     # A task that waits for a changed one is another task, too: the recorded one waits for what was set aside.

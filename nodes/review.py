@@ -92,7 +92,7 @@ async def _decided(resources: Resources, run_id: UUID, review_id: str, answer: A
     async with resources.ledger.transaction(run_id) as tx:
         review = await reviews.get(tx, run_id, review_id)
         if review.status == "open" and (decision := human_response(answer)) is not None:
-            checked_edit(review.kind, decision, await tasks.everything(tx, run_id))
+            checked_decision(review, decision, await tasks.everything(tx, run_id))
             await reviews.decide(tx, review, decision)
             review = await reviews.get(tx, run_id, review_id)
     return review
@@ -124,7 +124,7 @@ def human_response(answer: Any) -> Decision | None:
             return None
 
 
-def checked_edit(kind: Kind, decision: Decision, planned: list[tasks.Task]) -> None:
+def checked_decision(review: Review, decision: Decision, planned: list[tasks.Task]) -> None:
     """Raise BadInput for a decision that cannot be carried out: it is refused before it is recorded."""
     if decision.choice == "respond":
         if not (decision.response or "").strip():
@@ -132,10 +132,22 @@ def checked_edit(kind: Kind, decision: Decision, planned: list[tasks.Task]) -> N
         checked_question(decision.response or "")
     if decision.choice != "edit":
         return
-    if kind == "plan":
+    if review.kind == "plan":
         edited(_listed(decision.edit, "tasks"), planned)
     else:
-        _omitted(decision.edit)
+        _check_shown(_omitted(decision.edit), review)
+
+
+def _check_shown(names: list[str], review: Review) -> None:
+    """Raise BadInput unless every name is that of a claim or source which the review shows."""
+    shown = {each["id"] for part in ("claims", "sources") for each in review.shown[part]}
+    unknown = [name for name in names if name not in shown]
+    if unknown or not names:
+        what = f"{', '.join(unknown)} is none of them" if unknown else "none is named"
+        raise BadInput(
+            f"an edit names claims or sources of this review to leave out, and {what};"
+            f" `perdure review {review.review_id}` shows their ids"
+        )
 
 
 def _listed(edit: Any, name: str) -> Any:

@@ -38,7 +38,7 @@ class Lines:
         step = INGEST_STEPS * done // max(total, 1)
         if step > self._step:
             self._step = step
-            self.line(f"reading documents: {done} of {total}")
+            self.line(f"documents: {done} of {total}")
 
     def phase(self, run_id: UUID, phase: str, detail: str) -> None:
         """Say it; the first time, name the run."""
@@ -64,7 +64,7 @@ class Display(Lines):
         super().__init__()
         console = console_of(sys.stderr)
         self._bar = Progress(
-            TextColumn("reading documents"), BarColumn(), MofNCompleteColumn(), console=console
+            TextColumn("documents"), BarColumn(), MofNCompleteColumn(), console=console
         )
         self._reading: TaskID | None = None
         self._tasks: dict[str, tuple[str, str]] = {}

@@ -14,7 +14,12 @@ from nodes.tools.sentences import sentences
 
 # Shorter sentences ("The default is 3.") do not say what they are about.
 _WORDS_MIN = 7
-_NUMBER = re.compile(r"(?<![\w.])\d[\d,]*(?:\.\d+)*(?![\w])")
+# Small numbers are written out. "One" is left out: it is a pronoun as often as a number.
+_NUMBER = re.compile(
+    r"(?<![\w.])\d[\d,]*(?:\.\d+)*(?![\w])"
+    r"|\b(?:two|three|four|five|six|seven|eight|nine|ten|eleven|twelve|twenty|thirty|forty|fifty|sixty|ninety|hundred)\b",
+    re.IGNORECASE,
+)
 _NEGATION = re.compile(r"\b(?:not|never|cannot|no longer)\b|n['’]t\b", re.IGNORECASE)
 _WORD = re.compile(r"[^\W\d]\w*")
 # Two numbers in sentences about two versions, steps or places do not contradict each other.

@@ -102,14 +102,17 @@ class ExtractiveResearcher(Researcher):
         sections: list[DraftSection] = []
         for task in tasks:
             own = [claim for claim in claims if claim.task_id == task.task_id]
-            new = [claim for claim in own if claim.text not in said]
+            # A part whose answer another part has given already gives it again: it was asked.
+            new = [claim for claim in own if claim.text not in said] or own
             said.update(claim.text for claim in new)
             if new:
                 sections.append(
                     DraftSection(task.question, tuple(_sentence(claim) for claim in new))
                 )
         answered = [section.heading for section in sections]
-        left = [gap for gap in gaps if not _is_closed(gap, answered)]
+        left = [
+            gap for gap in gaps if not _is_closed(gap, answered) and not _is_repeated(gap, gaps)
+        ]
         return Draft(tuple(sections), disagreeing(claims), tuple(left))
 
     @override
@@ -121,6 +124,11 @@ class ExtractiveResearcher(Researcher):
 def _is_closed(gap: str, answered: Sequence[str]) -> bool:
     """Tell whether a question that stayed open was answered when it was asked again, with more words."""
     return any(heading.startswith(gap.removeprefix(_GAP)) for heading in answered)
+
+
+def _is_repeated(gap: str, gaps: Sequence[str]) -> bool:
+    """Tell whether a question that stayed open was one that had been asked before, with fewer words."""
+    return any(gap != other and gap.startswith(other) for other in gaps)
 
 
 def _query(keywords: Sequence[Keyword]) -> str:

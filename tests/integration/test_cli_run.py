@@ -43,7 +43,7 @@ def test_a_run_prints_its_report_and_where_it_was_saved(corpus: str, home: Path)
     assert ended.text.strip() == saved.read_text().strip()
     assert f"report is in {saved}" in ended.messages
     assert f"perdure resume {run_id}" in ended.messages.splitlines()[0]
-    assert "reading documents: 1 of 1" in ended.messages
+    assert "documents: 1 of 1" in ended.messages
     assert "t1 complete: 2 claims" in ended.messages
     assert "\x1b" not in ended.messages
 
@@ -189,7 +189,7 @@ def test_a_terminal_shows_tasks_live_on_standard_error_only(corpus: str) -> None
     os.close(ours)
     ended = end(process)
     assert (ended.code, ended.json["status"]) == (0, "completed")
-    assert b"reading documents" in drawn
+    assert b"documents" in drawn
     assert b"t1" in drawn
     assert b"complete" in drawn
     assert b"\x1b]0;" not in drawn

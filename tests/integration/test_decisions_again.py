@@ -31,16 +31,19 @@ async def _decided(runtime: Runtime, paused: Outcome, **decision: object) -> Out
         return await resume_run(runtime, paused.run.run_id)
 
 
-async def test_an_edit_that_leaves_the_report_as_it_was_is_asked_again(
-    database_url: str, tmp_path: Path
+@pytest.mark.parametrize("omit", [[], ["fnd_nope"], ["src_nope"]])
+async def test_an_edit_that_leaves_out_nothing_that_was_shown_is_refused_and_not_recorded(
+    database_url: str, tmp_path: Path, omit: list[str]
 ) -> None:
-    """The same report again is another question: the first answer is not taken for it, over and over."""
+    """A mistyped id is not the person's decision: the right one can still be given."""
     corpus = write_corpus(tmp_path / "garden")
     async with runtime_on(database_url, tmp_path / "home") as runtime:
         paused = await start_run(runtime, QUESTION, _options(corpus, "report"))
-        again = await _decided(runtime, paused, choice="edit", edit={"omit": []})
-        assert again.run.status == "paused"
-        assert again.reviews[0].review_id != paused.reviews[0].review_id
+        with pytest.raises(BadInput, match="shows their ids"):
+            await _decided(runtime, paused, choice="edit", edit={"omit": omit})
+        claim = paused.reviews[0].shown["claims"][0]
+        again = await _decided(runtime, paused, choice="edit", edit={"omit": [claim["id"]]})
+        assert claim["claim"] not in again.reviews[0].shown["report"]
         done = await _decided(runtime, again, choice="approve")
         assert done.run.status == "completed"
 

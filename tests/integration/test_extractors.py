@@ -9,6 +9,7 @@ import pytest
 
 from nodes.tools.documents import PDF, PLAIN, Extracted, Unreadable
 from nodes.tools.extractors import ExtractorLost, Extractors
+from tests.support.readers import readers
 from tests.support.sample_documents import pdf
 
 HOLDS_A_WORKER = """
@@ -25,10 +26,6 @@ asyncio.run(main())
 """
 
 
-def workers() -> list[psutil.Process]:
-    return psutil.Process().children()
-
-
 async def test_a_document_comes_back_as_text_or_refused() -> None:
     async with Extractors(2) as extractors:
         first, second = await asyncio.gather(
@@ -38,24 +35,24 @@ async def test_a_document_comes_back_as_text_or_refused() -> None:
         assert (first.text, second.title, second.text) == ("Grüße, \U0001f600", "T", "A page.")
         with pytest.raises(Unreadable, match="encrypted"):
             await extractors.extract(pdf("x", password="x"), PDF)
-        assert len(workers()) == 2
-    assert workers() == []
+        assert len(readers()) == 2
+    assert readers() == []
 
 
 async def test_no_worker_is_started_before_it_is_needed() -> None:
     async with Extractors(4) as extractors:
         with pytest.raises(Unreadable, match="image/png"):
             await extractors.extract(b"x", "image/png")
-        assert workers() == []
+        assert readers() == []
         await extractors.extract(b"x", PLAIN)
         await extractors.extract(b"y", PLAIN)
-        assert len(workers()) == 1
+        assert len(readers()) == 1
 
 
 async def begun(extractors: Extractors) -> tuple[psutil.Process, asyncio.Task[Extracted]]:
     """Return a worker, and the task of a document that is with it and will not be answered."""
     await extractors.extract(b"first", PLAIN)
-    (worker,) = workers()
+    (worker,) = readers()
     worker.suspend()
     task = asyncio.create_task(extractors.extract(b"second", PLAIN))
     await asyncio.wait({task}, timeout=0)

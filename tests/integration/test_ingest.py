@@ -5,7 +5,6 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-import psutil
 import pytest
 from typing_extensions import override
 
@@ -16,6 +15,7 @@ from nodes.tools.documents import artifact_of
 from nodes.tools.ingest import ingest
 from nodes.tools.manifest import Manifest
 from tests.support.memory_store import MemoryStore
+from tests.support.readers import readers
 from tests.support.sample_documents import page, pdf, scanned_pdf
 
 
@@ -91,7 +91,7 @@ async def test_a_second_run_reads_nothing_again_and_starts_no_worker(corpus: Pat
     started: set[int] = set()
 
     def watch(done: int, total: int, uri: str) -> None:
-        started.update(child.pid for child in psutil.Process().children())
+        started.update(child.pid for child in readers())
 
     second = await ingest([str(corpus)], store, watch, workers=1)
     assert second.to_json() == first.to_json()
@@ -163,7 +163,7 @@ class FullStore(MemoryStore):
 async def test_an_error_of_the_store_ends_the_ingest_and_its_workers(corpus: Path) -> None:
     with pytest.raises(OSError, match="No space"):
         await ingested(FullStore(), corpus)
-    assert psutil.Process().children() == []
+    assert readers() == []
 
 
 class StoppingStore(MemoryStore):
@@ -191,7 +191,7 @@ async def test_a_cancelled_ingest_keeps_what_it_kept_and_leaves_no_worker(tmp_pa
     running.cancel()
     with pytest.raises(asyncio.CancelledError):
         await running
-    assert psutil.Process().children() == []
+    assert readers() == []
     kept = len(store.extractions)
     assert 0 < kept < 400
     assert len((await ingested(store, tmp_path)).documents) == 400

@@ -93,7 +93,7 @@ def test_a_long_ingest_is_told_in_ten_steps(capsys: pytest.CaptureFixture[str]) 
         lines.ingesting(done, 5_000, f"file:///{done}")
     told = capsys.readouterr().err.splitlines()
     assert len(told) == 11
-    assert told[-1] == "reading documents: 5000 of 5000"
+    assert told[-1] == "documents: 5000 of 5000"
 
 
 def test_progress_remembers_the_run_that_it_was_told_of(

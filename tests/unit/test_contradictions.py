@@ -55,3 +55,9 @@ def test_a_sentence_is_supported_by_the_words_of_its_quote() -> None:
 
 def test_a_sentence_with_another_number_than_its_quote_is_contradicted() -> None:
     assert judge(LIMIT.format(200), [LIMIT.format(100)]) is Verdict.CONTRADICTED
+
+
+def test_numbers_that_are_written_out_disagree_too() -> None:
+    warranty = "The warranty of the pump in the garden pond is {} years."
+    assert pairs(warranty.format("three"), warranty.format("five")) == [("f0", "f1")]
+    assert not pairs(warranty.format("three"), warranty.format("three"))

@@ -6,11 +6,9 @@ from langgraph.graph import END, START, StateGraph
 from graph.boundaries import boundary_of
 from graph.build import topology
 from graph.versions import fingerprint
-from ledger.reviews import Decision
 from nodes.assess import again
 from nodes.dispatch import to_branches
-from nodes.options import BadInput
-from nodes.review import checked_edit, human_response
+from nodes.review import human_response
 from nodes.state import ResearchState, keep_as_record, merge_outcomes
 
 #: Changes with every change of nodes, edges or channels: then raise WORKFLOW_VERSION, because runs may be asleep.
@@ -104,8 +102,3 @@ def test_what_studio_sends_is_read_as_a_decision(answer: object, choice: str) ->
 @pytest.mark.parametrize("answer", ["rev_1", ["rev_1"], None, {"type": "no"}, {}, []])
 def test_anything_else_is_no_decision(answer: object) -> None:
     assert human_response(answer) is None
-
-
-def test_an_answer_without_words_is_refused() -> None:
-    with pytest.raises(BadInput, match="words"):
-        checked_edit("plan", Decision(choice="respond", decided_by="ada", response="  "), [])
