@@ -99,20 +99,21 @@ async def test_two_tenants_never_share_a_thread(database_url: str, tmp_path: Pat
 @pytest.mark.parametrize(
     "answer",
     [
-        {"type": "edit", "args": {"omit": [], "number": 2**60}},
+        # The plan is fine; the number beside it has no canonical form.
+        {"type": "edit", "args": {"tasks": [{"id": "a", "question": "Why?"}], "number": 2**60}},
         {"type": "edit", "args": "nothing of the kind"},
         {"type": "response", "args": None},
         {"type": ["accept"]},
         [],
         None,
     ],
-    ids=str,
+    ids=["no canonical form", "no plan", "no words", "no type", "empty", "nothing"],
 )
 async def test_an_answer_of_studio_that_decides_nothing_is_asked_again(
     database_url: str, tmp_path: Path, answer: object
 ) -> None:
     """LangGraph keeps every answer: one that raised would be met again at every resume."""
-    options = _options(write_corpus(tmp_path / "garden"), "report")
+    options = _options(write_corpus(tmp_path / "garden"), "plan")
     async with runtime_on(database_url, tmp_path / "home") as runtime:
         paused = await start_run(runtime, QUESTION, options)
         run_id, graph = paused.run.run_id, runtime.compiled()
