@@ -16,6 +16,7 @@ from langgraph.types import Command, interrupt
 
 from ledger import findings, reviews, runs, tasks
 from ledger.db import Transaction
+from ledger.errors import NotText
 from ledger.reviews import Choice, Decision, Kind, Review
 from nodes.options import BadInput, RunOptions, checked_question
 from nodes.plans import WORKER, edited
@@ -48,7 +49,7 @@ async def review(
     run_id = run_id_of(runtime)
     try:
         decided = await _decided(resources, run_id, asked["review_id"], answer)
-    except BadInput as error:
+    except (BadInput, NotText) as error:
         return _ask_again(asked, str(error))
     if (decision := decided.decision) is None:
         return _ask_again(asked, f"nobody has decided this review, it is {decided.status}")
@@ -112,7 +113,11 @@ def human_response(answer: Any) -> Decision | None:
             )
             return Decision(choice="edit", decided_by="studio", edit=edit)
         case "respond":
-            return Decision(choice="respond", decided_by="studio", response=str(args))
+            return Decision(
+                choice="respond",
+                decided_by="studio",
+                response=args if isinstance(args, str) else None,
+            )
         case "approve" | "reject":
             return Decision(choice=choice, decided_by="studio")
         case _:

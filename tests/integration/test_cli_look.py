@@ -238,8 +238,8 @@ class TestDamage:
                 {"journal"},
             ),
         ],
-        ids=(
-            [
+        ids=[
+            *(
                 "bytes",
                 "text",
                 "position",
@@ -248,11 +248,9 @@ class TestDamage:
                 "journal",
                 "checkpoint",
                 "audit",
-                "end-of-audit",
-                "report",
-                "request",
-            ]
-        ),
+            ),
+            *("end of audit", "report", "request"),
+        ],
     )
     def test_damage_is_found_where_it_is(
         self, finished: str, damaged_url: str, damage: str, failed: set[str]

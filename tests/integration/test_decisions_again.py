@@ -4,9 +4,11 @@ import asyncio
 from pathlib import Path
 
 import pytest
+from langgraph.types import Command
 
-from graph.runs import Outcome, cancel_run, decide, resume_run, start_run
+from graph.runs import Outcome, cancel_run, decide, outcome, resume_run, run_config, start_run
 from graph.runtime import Runtime
+from graph.working import working
 from ledger.errors import ReviewClosed, RunExists
 from ledger.ids import new_run_id
 from ledger.reviews import Decision
@@ -92,3 +94,34 @@ async def test_two_tenants_never_share_a_thread(database_url: str, tmp_path: Pat
     async with runtime_on(database_url, tmp_path / "home", tenant="two") as runtime:
         with pytest.raises(RunExists):
             await start_run(runtime, "What depth does a pond need?", _options(corpus), run_id)
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        # The plan is fine; the number beside it has no canonical form.
+        {"type": "edit", "args": {"tasks": [{"id": "a", "question": "Why?"}], "number": 2**60}},
+        {"type": "edit", "args": "nothing of the kind"},
+        {"type": "response", "args": None},
+        {"type": ["accept"]},
+        [],
+        None,
+    ],
+    ids=["no canonical form", "no plan", "no words", "no type", "empty", "nothing"],
+)
+async def test_an_answer_of_studio_that_decides_nothing_is_asked_again(
+    database_url: str, tmp_path: Path, answer: object
+) -> None:
+    """LangGraph keeps every answer: one that raised would be met again at every resume."""
+    options = _options(write_corpus(tmp_path / "garden"), "plan")
+    async with runtime_on(database_url, tmp_path / "home") as runtime:
+        paused = await start_run(runtime, QUESTION, options)
+        run_id, graph = paused.run.run_id, runtime.compiled()
+        config = run_config(run_id, options)
+        async with working(runtime, run_id):
+            (asked,) = (await graph.aget_state(config)).interrupts
+            await graph.ainvoke(
+                Command(resume={asked.id: answer}), config, context=options, durability="sync"
+            )
+        done = await _decided(runtime, await outcome(runtime, run_id), choice="approve")
+        assert done.run.status == "completed"
