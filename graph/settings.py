@@ -81,9 +81,7 @@ class Settings(BaseSettings):
     )
     """Where the embedded database, keys, caches and reports are kept."""
     model: Annotated[str, Field(min_length=1)] = "extractive"
-    """Who thinks: extractive (no language model), or the name of a model at `model_base_url`."""
-    model_base_url: WebAddress | None = None
-    """The address of an OpenAI-compatible API."""
+    """Who thinks; this version has `extractive`, which needs no language model."""
     corpus: Annotated[list[str], NoDecode, BeforeValidator(_separated)] = Field(
         default_factory=list[str]
     )

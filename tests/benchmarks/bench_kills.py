@@ -1,8 +1,9 @@
 """Calls repeated after SIGKILL and resume, against the obvious LangGraph graph, in one run.
 
 Killed at every j-th answer of the counting server: once the client is quiet (no further answer comes), and within 40 ms
-of the answer, when what it brought may not be stored yet. A call counts as repeated when its answer had left the server
-before the kill and it is asked again. The floor is what was in flight.
+of the answer, when what it brought may not be stored yet. Both read pages as the product does, in processes of their
+own. A call counts as repeated when its answer had left the server before the kill and it is asked again. The floor is
+what was in flight.
 """
 
 import asyncio
@@ -26,7 +27,7 @@ QUIET_EVERY = 3
 #: After an answer left; the first is the moment at which the client reads it.
 AT_ONCE_SECONDS = (0.0, 0.01, 0.02, 0.03, 0.04)
 #: What an answer takes: as different as services are, the same for the same question in every run.
-LATENCY_SECONDS = (0.04, 0.2)
+LATENCY_SECONDS = (0.1, 0.6)
 #: Of each page, beside what it has to say: about 20 kB, what a small page of a manual has.
 FILLER_PARAGRAPHS = 120
 
@@ -63,7 +64,7 @@ class Killing:
         trial = Trial(
             "start", run_id, self.database_url, str(self.home), question, world.search_url
         )
-        return replace(trial, workflow=workflow, branches=10), world
+        return replace(trial, workflow=workflow, branches=10, own_readers=True), world
 
     async def repeated(
         self, workflow: Workflow, answers: int, seconds: float, *, quiet: bool

@@ -16,14 +16,16 @@ from psycopg.rows import dict_row
 from psycopg_pool import AsyncConnectionPool
 
 from graph.migrate import LANGGRAPH_SCHEMA
+from graph.runtime import PAGE_READERS
 from nodes.material import Document, Hit, Task
 from nodes.read import DOCUMENTS_MAX
 from nodes.researchers.extractive import ExtractiveResearcher
 from nodes.search import HITS_MAX
+from nodes.tools.extractors import Extractors
 from nodes.tools.passages import Readable
 from nodes.tools.reading import passages_of
 from nodes.tools.web import WebSearch
-from tests.support.inline import Inline, made
+from tests.support.inline import made
 
 
 class State(TypedDict, total=False):
@@ -167,9 +169,9 @@ async def work(
     async with (
         plain_pool(database_url, branches) as pool,
         httpx.AsyncClient() as client,
-        Inline(1) as inline,
+        Extractors(PAGE_READERS) as readers,
     ):
-        nodes = PlainCalls(WebSearch(search_url, client, inline))
+        nodes = PlainCalls(WebSearch(search_url, client, readers))
         graph = nodes.graph().compile(checkpointer=AsyncPostgresSaver(pool))
         begun = (await graph.aget_state(config)).config["configurable"].get("checkpoint_id")
         state = await graph.ainvoke(

@@ -74,7 +74,6 @@ def test_every_form_of_address_that_postgres_knows_is_taken(
         ("POOL_SIZE", "1"),
         ("LOG_LEVEL", "sekret"),
         ("SEARCH_URL", "sekret"),
-        ("MODEL_BASE_URL", "sekret"),
         ("TENANT", "Sekret or not"),
         ("TRACE_DOCUMENTS", "sekret"),
         ("CORPUS", '["sekret'),
