@@ -57,7 +57,10 @@ async def start_run(
     """
     asked = checked_question(question)
     researcher(options.model)
-    options = options.model_copy(update={"corpus": located(options.corpus)})
+    # What is set for all runs is recorded with this one: a resume may come from another folder, or other settings.
+    corpus = located(options.corpus or runtime.settings.corpus)
+    options = options.model_copy(update={"corpus": corpus})
+    runtime.resources.toolbox.check(options)
     name = run_id or new_run_id()
     async with working(runtime, name, new=True):
         workflow = runtime.resources.workflow

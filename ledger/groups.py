@@ -13,6 +13,9 @@ from uuid import UUID
 from ledger.db import Ledger, Transaction
 from ledger.errors import WriteConflict
 
+# Each time the database rolls back one of those that are in each other's way, so the rest get on.
+TRIES_MAX = 5
+
 T = TypeVar("T")
 Write: TypeAlias = Callable[[Transaction], Awaitable[Any]]
 Waiting: TypeAlias = list[tuple[Write, "asyncio.Future[Any]"]]
@@ -44,14 +47,14 @@ async def _drain(ledger: Ledger, run_id: UUID, waiting: dict[UUID, Waiting]) -> 
     del waiting[run_id]
 
 
-async def _settle(ledger: Ledger, run_id: UUID, batch: Waiting) -> None:
+async def _settle(ledger: Ledger, run_id: UUID, batch: Waiting, tries: int = TRIES_MAX) -> None:
     writes = [write for write, _ in batch]
     outcome: list[Any] | BaseException
     (outcome,) = await asyncio.gather(_together(ledger, run_id, writes), return_exceptions=True)
     failed = isinstance(outcome, BaseException)
-    if failed and (len(batch) > 1 or isinstance(outcome, WriteConflict)):
+    if failed and (len(batch) > 1 or (tries and isinstance(outcome, WriteConflict))):
         for each in batch:
-            await _settle(ledger, run_id, [each])
+            await _settle(ledger, run_id, [each], tries - 1)
         return
     results = [outcome] if isinstance(outcome, BaseException) else outcome
     for (_, future), result in zip(batch, results, strict=True):

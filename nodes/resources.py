@@ -78,6 +78,10 @@ class Tool(Protocol):
 class Toolbox(Protocol):
     """Opens the tools of a run."""
 
+    def check(self, options: RunOptions) -> None:
+        """Raise BadInput for options that leave nothing to research."""
+        ...
+
     async def prepare(self, options: RunOptions, progress: "Progress") -> str:
         """Read the documents that the options name and return the artifact of their manifest.
 

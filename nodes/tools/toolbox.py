@@ -45,14 +45,18 @@ class RunToolbox:
     _open: dict[str, Corpus] = field(default_factory=dict[str, Corpus])
     _opening: asyncio.Lock = field(default_factory=asyncio.Lock)
 
-    async def prepare(self, options: RunOptions, progress: Progress) -> str:
-        """Read the documents of a run and return the artifact of their manifest."""
-        paths = options.corpus or self.default_corpus
-        if not paths and self.web is None:
+    def check(self, options: RunOptions) -> None:
+        """Raise BadInput where there is neither a document nor a web to search."""
+        if not (options.corpus or self.default_corpus or self.web):
             raise BadInput(
                 "there is nothing to research: give --corpus PATH (a file or a folder; more than one may be given),"
                 " for a first try --corpus pydoc:topics, or set PERDURE_SEARCH_URL"
             )
+
+    async def prepare(self, options: RunOptions, progress: Progress) -> str:
+        """Read the documents of a run and return the artifact of their manifest."""
+        self.check(options)
+        paths = options.corpus or self.default_corpus
         manifest = await self._ingested(paths, progress) if paths else Manifest((), ())
         async with self.ledger.transaction() as tx:
             return await artifacts.put(tx, manifest.to_json(), "application/json")

@@ -292,3 +292,24 @@ async def test_the_same_documents_are_stored_once(database_url: str, tmp_path: P
         async with runtime.ledger.transaction() as tx:
             for text in GARDEN.values():
                 assert await artifacts.get(tx, digest(text.encode())) == text.encode()
+
+
+async def test_a_run_that_has_nothing_to_research_is_refused_before_there_is_one(
+    database_url: str, tmp_path: Path
+) -> None:
+    async with runtime_on(database_url, tmp_path / "home") as runtime:
+        with pytest.raises(BadInput, match="nothing to research"):
+            await start_run(runtime, QUESTION, RunOptions())
+        async with runtime.ledger.transaction() as tx:
+            assert await runs.newest_first(tx) == []
+
+
+async def test_the_corpus_that_is_set_for_all_runs_is_recorded_with_each(
+    database_url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A relative path means the folder that the run was begun in, wherever it is resumed."""
+    write_corpus(tmp_path / "garden")
+    monkeypatch.chdir(tmp_path)
+    async with runtime_on(database_url, tmp_path / "home", corpus=["garden"]) as runtime:
+        done = await start_run(runtime, QUESTION, RunOptions(review="none"))
+        assert done.run.options["corpus"] == [str(tmp_path / "garden")]
