@@ -21,8 +21,12 @@ Write: TypeAlias = Callable[[Transaction], Awaitable[Any]]
 Waiting: TypeAlias = list[tuple[Write, "asyncio.Future[Any]"]]
 
 
-async def commit(ledger: Ledger, run_id: UUID, write: Callable[[Transaction], Awaitable[T]]) -> T:
+async def commit(
+    ledger: Ledger, run_id: UUID, write: Callable[[Transaction], Awaitable[T]], lane: str = ""
+) -> T:
     """Return what `write` returns, once it is committed; raises what it or the commit raises.
+
+    Each lane has transactions of its own: what must be safe soon does not wait for what is much.
 
     `write` may be called twice, in transactions of which one was rolled back. It is carried out even if the caller is
     cancelled meanwhile: what came from outside is kept.
@@ -30,21 +34,23 @@ async def commit(ledger: Ledger, run_id: UUID, write: Callable[[Transaction], Aw
     future: asyncio.Future[T] = asyncio.get_running_loop().create_future()
     # Whoever waited may be gone; then nobody is told of an error.
     future.add_done_callback(lambda done: done.cancelled() or done.exception())
-    waiting = cast("dict[UUID, Waiting]", ledger.waiting)
-    if run_id in waiting:
-        waiting[run_id].append((write, future))
+    waiting = cast("dict[tuple[UUID, str], Waiting]", ledger.waiting)
+    if (run_id, lane) in waiting:
+        waiting[run_id, lane].append((write, future))
     else:
-        waiting[run_id] = [(write, future)]
-        ledger.committing.add(task := asyncio.create_task(_drain(ledger, run_id, waiting)))
+        waiting[run_id, lane] = [(write, future)]
+        ledger.committing.add(task := asyncio.create_task(_drain(ledger, run_id, lane, waiting)))
         task.add_done_callback(ledger.committing.discard)
     return await asyncio.shield(future)
 
 
-async def _drain(ledger: Ledger, run_id: UUID, waiting: dict[UUID, Waiting]) -> None:
-    while batch := waiting[run_id]:
-        waiting[run_id] = []
+async def _drain(
+    ledger: Ledger, run_id: UUID, lane: str, waiting: dict[tuple[UUID, str], Waiting]
+) -> None:
+    while batch := waiting[run_id, lane]:
+        waiting[run_id, lane] = []
         await _settle(ledger, run_id, batch)
-    del waiting[run_id]
+    del waiting[run_id, lane]
 
 
 async def _settle(ledger: Ledger, run_id: UUID, batch: Waiting, tries: int = TRIES_MAX) -> None:

@@ -135,7 +135,9 @@ async def _begun(ledger: Ledger, run_id: UUID, request: Request) -> Recorded | A
 async def _received(ledger: Ledger, attempt: Attempted, receive: Receive) -> Received:
     received = await _made(ledger, attempt, receive())
     ledger.faults.reach(FaultPoint.BEFORE_RECEIPT)
-    await groups.commit(ledger, attempt.run_id, lambda tx: _receive(tx, attempt, received))
+    await groups.commit(
+        ledger, attempt.run_id, lambda tx: _receive(tx, attempt, received), lane="receipts"
+    )
     ledger.faults.reach(FaultPoint.AFTER_RECEIPT)
     return received
 

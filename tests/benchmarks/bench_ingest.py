@@ -25,12 +25,13 @@ from nodes.tools.toolbox import LedgerStore
 from tests.support.debian_docs import POSTGRESQL_DOC, debian_docs
 from tests.support.ledgers import open_ledger
 from tests.support.postgres import temporary_database
+from tests.support.targets import tell
 
 WORKERS = 2
 ROUNDS = 3
 FIRST_TIMES_MAX = 1.3
 SECOND_TIMES_MAX = 1 / 20
-PEAK_BYTES_MAX = 400_000_000
+PEAK_MB_MAX = 400
 SAMPLE_SECONDS = 0.02
 
 
@@ -152,6 +153,6 @@ async def test_ingesting_takes_little_more_than_reading(durable_url: str) -> Non
     print(
         f"median: first run {first:.2f} times, second run 1/{1 / again:.0f}, peak {peak / 1e6:.0f} MB"
     )
-    assert first <= FIRST_TIMES_MAX
-    assert again <= SECOND_TIMES_MAX
-    assert peak <= PEAK_BYTES_MAX
+    tell("first run, times trafilatura alone", first, FIRST_TIMES_MAX)
+    tell("second run, times the first", again, SECOND_TIMES_MAX)
+    tell("peak memory, MB", peak / 1e6, PEAK_MB_MAX)

@@ -20,6 +20,7 @@ from typing import Literal
 from ledger.ids import new_run_id
 from tests.support.pages import ten_subjects
 from tests.support.search_server import SearchServer, World
+from tests.support.targets import tell
 from tests.support.trials import ForkServer, Trial
 
 QUIET_SECONDS = 0.3
@@ -126,5 +127,9 @@ async def test_calls_repeated_after_a_kill(
             f"  killed {name}: perdure {mean(ours):.1%} (worst {max(ours):.0%}),"
             f" LangGraph, a node per call {mean(theirs):.1%} (worst {max(theirs):.0%})"
         )
-    assert max(quiet["perdure"]) == 0
-    assert mean(at_once["perdure"]) <= mean(at_once["plain"]) / 3
+    tell("repeated once quiet", max(quiet["perdure"]), 0)
+    tell(
+        "repeated within 40 ms, times LangGraph's mean",
+        mean(at_once["perdure"]) / mean(at_once["plain"]),
+        1 / 3,
+    )

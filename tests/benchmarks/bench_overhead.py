@@ -1,8 +1,8 @@
 """What the ledger and the journal add to a run: the same graph with LangGraph's own saver and no ledger, against ours.
 
 Both work the same question of ten facets in one process, by turns, with the same researcher and the same web tool, on the
-same database, which waits for its disk. Each answer of the web takes 250 ms, as a quick search service does; the figure for a web
-that takes no time at all is printed too: there everything that is left is bookkeeping.
+same database, which waits for its disk. Each answer of the web takes 250 ms, which is quick for a search service or a page from far
+away; the figure for a web that takes no time at all is printed too: there everything that is left is bookkeeping.
 """
 
 import time
@@ -24,6 +24,7 @@ from tests.support.pages import ten_subjects
 from tests.support.plain_branches import PlainBranches
 from tests.support.plain_calls import plain_pool
 from tests.support.search_server import SearchServer, World
+from tests.support.targets import tell
 from tests.support.trials import with_inline_readers
 
 ROUNDS = 7
@@ -102,4 +103,4 @@ async def test_the_ledger_adds_little_to_a_run(
         print(
             f"\nanswers take {name}: perdure {ours:.2f} s, without ledger {theirs:.2f} s, {ours / theirs:.2f} times"
         )
-    assert real[0] / real[1] <= TIMES_MAX
+    tell("what the ledger adds to a run, times", real[0] / real[1], TIMES_MAX)

@@ -12,6 +12,7 @@ from ledger import tasks
 from ledger.db import Ledger
 from ledger.ids import new_run_id
 from tests.support.search_server import SearchServer
+from tests.support.targets import tell
 from tests.support.trials import ForkServer, Trial
 
 FEW, MANY = 20, 200
@@ -52,9 +53,8 @@ async def test_storage_grows_with_the_work(
         print(
             f"\n{count} tasks: {sizes[count]:,} bytes, {sizes[count] // checkpoints:,} for each of {checkpoints} checkpoints"
         )
-        assert sizes[count] / checkpoints < BYTES_PER_CHECKPOINT_MAX
-    print(f"{MANY} tasks against {FEW}: {sizes[MANY] / sizes[FEW]:.1f} times the bytes")
-    assert sizes[MANY] / sizes[FEW] <= TIMES_MAX
+        tell("bytes for each checkpoint", sizes[count] / checkpoints, BYTES_PER_CHECKPOINT_MAX)
+    tell(f"{MANY} tasks against {FEW}, times the bytes", sizes[MANY] / sizes[FEW], TIMES_MAX)
 
 
 async def _add_tasks(ledger: Ledger, run_id: UUID, count: int) -> None:
