@@ -1,34 +1,16 @@
 """A decision is applied once: what is shown again afterwards is asked again, and what cannot be done is refused."""
 
-import asyncio
 from pathlib import Path
 
 import pytest
 from langgraph.types import Command
 
-from graph.runs import Outcome, cancel_run, decide, outcome, resume_run, run_config, start_run
-from graph.runtime import Runtime
+from graph.runs import cancel_run, outcome, run_config, start_run
 from graph.working import working
 from ledger.errors import ReviewClosed, RunExists
 from ledger.ids import new_run_id
-from ledger.reviews import Decision
-from nodes.options import BadInput, RunOptions
-from tests.support.runtimes import QUESTION, runtime_on, write_corpus
-
-# A loop would go on until LangGraph stops it at its 2,000th step.
-SECONDS_MAX = 60
-
-
-def _options(corpus: Path, review: str = "none") -> RunOptions:
-    return RunOptions(corpus=(str(corpus),), review=review)
-
-
-async def _decided(runtime: Runtime, paused: Outcome, **decision: object) -> Outcome:
-    (review,) = paused.reviews
-    chosen = Decision.model_validate({"decided_by": "ada", **decision})
-    await decide(runtime, review.review_id, chosen)
-    async with asyncio.timeout(SECONDS_MAX):
-        return await resume_run(runtime, paused.run.run_id)
+from nodes.options import BadInput
+from tests.support.runtimes import QUESTION, decided, options, runtime_on, write_corpus
 
 
 @pytest.mark.parametrize("omit", [[], ["fnd_nope"], ["src_nope"]])
@@ -38,13 +20,13 @@ async def test_an_edit_that_leaves_out_nothing_that_was_shown_is_refused_and_not
     """A mistyped id is not the person's decision: the right one can still be given."""
     corpus = write_corpus(tmp_path / "garden")
     async with runtime_on(database_url, tmp_path / "home") as runtime:
-        paused = await start_run(runtime, QUESTION, _options(corpus, "report"))
+        paused = await start_run(runtime, QUESTION, options(corpus, "report"))
         with pytest.raises(BadInput, match="shows their ids"):
-            await _decided(runtime, paused, choice="edit", edit={"omit": omit})
+            await decided(runtime, paused, choice="edit", edit={"omit": omit})
         claim = paused.reviews[0].shown["claims"][0]
-        again = await _decided(runtime, paused, choice="edit", edit={"omit": [claim["id"]]})
+        again = await decided(runtime, paused, choice="edit", edit={"omit": [claim["id"]]})
         assert claim["claim"] not in again.reviews[0].shown["report"]
-        done = await _decided(runtime, again, choice="approve")
+        done = await decided(runtime, again, choice="approve")
         assert done.run.status == "completed"
 
 
@@ -54,10 +36,10 @@ async def test_an_answer_that_changes_no_source_is_asked_again(
     """What was researched besides found nothing new, and the person is asked about the same sources."""
     corpus = write_corpus(tmp_path / "garden")
     async with runtime_on(database_url, tmp_path / "home") as runtime:
-        paused = await start_run(runtime, QUESTION, _options(corpus, "sources"))
-        again = await _decided(runtime, paused, choice="respond", response="What of zebras?")
+        paused = await start_run(runtime, QUESTION, options(corpus, "sources"))
+        again = await decided(runtime, paused, choice="respond", response="What of zebras?")
         assert again.run.status == "paused"
-        done = await _decided(runtime, again, choice="approve")
+        done = await decided(runtime, again, choice="approve")
         assert done.run.status == "completed"
 
 
@@ -68,21 +50,21 @@ async def test_an_answer_that_cannot_be_researched_is_refused_before_it_is_recor
     """Recorded, it would stop the run at every resume."""
     corpus = write_corpus(tmp_path / "garden")
     async with runtime_on(database_url, tmp_path / "home") as runtime:
-        paused = await start_run(runtime, QUESTION, _options(corpus, "plan"))
+        paused = await start_run(runtime, QUESTION, options(corpus, "plan"))
         with pytest.raises(BadInput):
-            await _decided(runtime, paused, choice="respond", response=response)
+            await decided(runtime, paused, choice="respond", response=response)
 
 
-async def test_a_review_of_a_cancelled_run_cannot_be_decided(
+async def test_a_review_of_a_cancelled_run_cannot_bedecided(
     database_url: str, tmp_path: Path
 ) -> None:
     """Nothing goes on there, and a decision would say that it does."""
     corpus = write_corpus(tmp_path / "garden")
     async with runtime_on(database_url, tmp_path / "home") as runtime:
-        paused = await start_run(runtime, QUESTION, _options(corpus, "plan"))
+        paused = await start_run(runtime, QUESTION, options(corpus, "plan"))
         await cancel_run(runtime, paused.run.run_id)
         with pytest.raises(ReviewClosed):
-            await _decided(runtime, paused, choice="approve")
+            await decided(runtime, paused, choice="approve")
 
 
 async def test_two_tenants_never_share_a_thread(database_url: str, tmp_path: Path) -> None:
@@ -90,10 +72,10 @@ async def test_two_tenants_never_share_a_thread(database_url: str, tmp_path: Pat
     corpus = write_corpus(tmp_path / "garden")
     run_id = new_run_id()
     async with runtime_on(database_url, tmp_path / "home", tenant="one") as runtime:
-        await start_run(runtime, QUESTION, _options(corpus), run_id)
+        await start_run(runtime, QUESTION, options(corpus), run_id)
     async with runtime_on(database_url, tmp_path / "home", tenant="two") as runtime:
         with pytest.raises(RunExists):
-            await start_run(runtime, "What depth does a pond need?", _options(corpus), run_id)
+            await start_run(runtime, "What depth does a pond need?", options(corpus), run_id)
 
 
 @pytest.mark.parametrize(
@@ -113,15 +95,15 @@ async def test_an_answer_of_studio_that_decides_nothing_is_asked_again(
     database_url: str, tmp_path: Path, answer: object
 ) -> None:
     """LangGraph keeps every answer: one that raised would be met again at every resume."""
-    options = _options(write_corpus(tmp_path / "garden"), "plan")
+    chosen = options(write_corpus(tmp_path / "garden"), "plan")
     async with runtime_on(database_url, tmp_path / "home") as runtime:
-        paused = await start_run(runtime, QUESTION, options)
+        paused = await start_run(runtime, QUESTION, chosen)
         run_id, graph = paused.run.run_id, runtime.compiled()
-        config = run_config(run_id, options)
+        config = run_config(run_id, chosen)
         async with working(runtime, run_id):
             (asked,) = (await graph.aget_state(config)).interrupts
             await graph.ainvoke(
-                Command(resume={asked.id: answer}), config, context=options, durability="sync"
+                Command(resume={asked.id: answer}), config, context=chosen, durability="sync"
             )
-        done = await _decided(runtime, await outcome(runtime, run_id), choice="approve")
+        done = await decided(runtime, await outcome(runtime, run_id), choice="approve")
         assert done.run.status == "completed"

@@ -1,5 +1,6 @@
 """The whole product on a test's database, and a small corpus for it to research."""
 
+import asyncio
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -7,9 +8,12 @@ from typing import Any
 
 from pydantic import SecretStr
 
+from graph.runs import Outcome, decide, resume_run
 from graph.runtime import Runtime, open_runtime
 from graph.settings import Settings
 from ledger.faults import NO_FAULTS, Faults
+from ledger.reviews import Decision
+from nodes.options import RunOptions
 
 GARDEN = {
     "beans.md": "# Beans\n\nRunner beans climb a pole that is two metres high. They are sown in May, after the last"
@@ -22,12 +26,31 @@ GARDEN = {
 QUESTION = "When are runner beans sown, how many degrees does a compost heap reach, and what depth does a garden pond need?"
 
 
+SECONDS_MAX = 60
+
+
 def write_corpus(folder: Path, documents: dict[str, str] = GARDEN) -> Path:
     """Write documents into a folder and return it."""
     folder.mkdir(parents=True, exist_ok=True)
     for name, text in documents.items():
         (folder / name).write_text(text, encoding="utf-8")
     return folder
+
+
+def options(corpus: Path, review: str = "none") -> RunOptions:
+    """Return what a run over this corpus is started with."""
+    return RunOptions(corpus=(str(corpus),), review=review)
+
+
+async def decided(runtime: Runtime, paused: Outcome, **decision: object) -> Outcome:
+    """Decide the one review that a run waits for, as Ada, and go on with the run."""
+    (review,) = paused.reviews
+    await decide(
+        runtime, review.review_id, Decision.model_validate({"decided_by": "ada", **decision})
+    )
+    # A decision that is applied over and over would go on until LangGraph stops it at its 2,000th step.
+    async with asyncio.timeout(SECONDS_MAX):
+        return await resume_run(runtime, paused.run.run_id)
 
 
 @asynccontextmanager
