@@ -216,7 +216,7 @@ async def results(tx: Transaction, run_id: UUID, operation_ids: Sequence[str]) -
 
 
 class Attempt(BaseModel):
-    """One try at an operation; `reason` is why it failed."""
+    """One try at an operation; `reason` is why it failed, `received` says that what came back is kept as it came."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
@@ -230,6 +230,7 @@ class Attempt(BaseModel):
     reason: str | None
     response_id: str | None
     usage: dict[str, float]
+    received: bool
     accepted: bool
 
 

@@ -76,6 +76,7 @@ SELECT operation_id, task_id, kind, key, key_id, body, accepted_attempt
 -- name: ListAttempts :many
 SELECT attempt.operation_id, attempt.number, attempt.worker, attempt.fence, attempt.settings, attempt.started_at,
        attempt.ended_at, attempt.outcome, attempt.reason, attempt.response_id, attempt.usage,
+       attempt.received_artifact IS NOT NULL AS received,
        attempt.number IS NOT DISTINCT FROM operation.accepted_attempt AS accepted
   FROM ledger.attempts AS attempt
   JOIN ledger.operations AS operation USING (tenant, run_id, operation_id)

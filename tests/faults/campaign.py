@@ -75,10 +75,10 @@ class Campaign:
 def check_nothing_was_repeated(
     calls_before: Counter[str], before: Observed, calls: Counter[str], after: Observed
 ) -> None:
-    """Every call made since `before` was for an operation that had no accepted answer then; each was made once."""
-    open_then = Counter(asked(each) for each in after.operations) - before.accepted
+    """Every call made since `before` was for an operation that had no answer then; each was made once."""
+    open_then = Counter(asked(each) for each in after.operations) - before.answered
     assert calls - calls_before == open_then
-    assert before.accepted - calls_before == Counter()
+    assert before.answered - calls_before == Counter()
     for task_id, task in before.ended.items():
         assert after.ended[task_id] == task, "a branch that had ended was worked again"
 

@@ -89,14 +89,17 @@ async def test_a_failed_step_shows_the_kind_of_its_error_and_not_what_it_quotes(
     database_url: str, asked_for: Received, tmp_path: Path
 ) -> None:
     settings = load_settings(database_url=database_url, home=tmp_path)
+    (tmp_path / "secret-plans.md").touch()
     async with open_runtime(settings) as runtime:
-        with pytest.raises(BadInput, match="nothing to research"):
-            await start_run(runtime, QUESTION, RunOptions())
+        with pytest.raises(BadInput, match="secret-plans"):
+            await start_run(
+                runtime, QUESTION, RunOptions(corpus=(str(tmp_path / "secret-plans.md"),))
+            )
 
     errors = [step["error"] for step in asked_for.steps.values() if step.get("error")]
-    assert all(error.startswith("BadInput") for error in errors)
+    assert all(error.startswith("CorpusEmpty") for error in errors)
     assert errors
-    assert "nothing to research" not in "\n".join(asked_for.bodies)
+    assert "secret-plans" not in "\n".join(asked_for.bodies)
 
 
 async def test_nothing_is_sent_unless_it_is_switched_on(

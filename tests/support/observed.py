@@ -56,6 +56,16 @@ class Observed:
         return Counter(asked(each) for each in self.operations if each.status == "accepted")
 
     @property
+    def answered(self) -> Counter[str]:
+        """How many operations ask what that need no call any more: accepted, or received and not yet made use of."""
+        return self.accepted + Counter(
+            asked(each)
+            for each in self.operations
+            if each.status == "open"
+            and any(one.received and one.outcome == "started" for one in each.attempts)
+        )
+
+    @property
     def ended(self) -> dict[str, Task]:
         """The tasks that are done."""
         return {task.task_id: task for task in self.tasks if task.status in {"complete", "blocked"}}

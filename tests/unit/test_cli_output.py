@@ -149,6 +149,7 @@ def _operation(kind: str, *usages: dict[str, float]) -> Operation:
                 reason=None,
                 response_id=None,
                 usage=usage,
+                received=False,
                 accepted=False,
             )
             for number, usage in enumerate(usages, start=1)
