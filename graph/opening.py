@@ -14,6 +14,7 @@ from psycopg.conninfo import conninfo_to_dict, make_conninfo
 from psycopg.rows import DictRow, dict_row
 
 from graph.embedded import embedded_postgres
+from graph.seal_keys import known_keys
 from graph.settings import Settings
 from ledger.db import Connection, Ledger, Pool, new_pool, wrap_errors
 from ledger.ids import new_worker_id
@@ -80,4 +81,4 @@ async def open_ledger(settings: Settings) -> AsyncGenerator[Ledger]:
                     async with only_one(connection):
                         await apply_pending(connection)
         async with open_pool(database_url, settings.pool_size) as pool:
-            yield Ledger(pool, this_worker(), settings.tenant)
+            yield Ledger(pool, this_worker(), settings.tenant, known_keys(settings))

@@ -17,6 +17,7 @@ from graph.build import build_graph, topology
 from graph.migrate import LANGGRAPH_SCHEMA, migrate
 from graph.opening import open_database, open_pool, this_worker
 from graph.saver import RecordingPostgresSaver
+from graph.seal_keys import seal_keys
 from graph.settings import Settings
 from graph.tracing import tracing
 from graph.versions import WORKFLOW_VERSION, fingerprint
@@ -75,7 +76,8 @@ async def open_runtime(
         saver_pool = await stack.enter_async_context(
             open_pool(database_url, settings.pool_size, LANGGRAPH_SCHEMA)
         )
-        ledger = Ledger(pool, this_worker(), settings.tenant, faults=faults)
+        keys = seal_keys(settings, ())
+        ledger = Ledger(pool, this_worker(), settings.tenant, keys, faults=faults)
         toolbox = RunToolbox(
             ledger, settings.home / "index", await _web(settings, stack), tuple(settings.corpus)
         )

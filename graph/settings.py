@@ -30,6 +30,8 @@ from typing_extensions import override
 
 PREFIX = "PERDURE_"
 FILE = "perdure.toml"
+# 128 bits in hex digits.
+SEAL_KEY_CHARACTERS_MIN = 32
 
 
 class SettingsInvalid(ValueError):
@@ -41,6 +43,15 @@ def _database_url(value: SecretStr) -> SecretStr:
         conninfo_to_dict(value.get_secret_value())
     except ProgrammingError:
         raise ValueError("give a URL like postgresql://user:password@host:5432/database") from None
+    return value
+
+
+def _seal_key(value: SecretStr) -> SecretStr:
+    for secret in value.get_secret_value().split(","):
+        if len(secret.strip()) < SEAL_KEY_CHARACTERS_MIN:
+            raise ValueError(
+                f"a key has at least {SEAL_KEY_CHARACTERS_MIN} characters: openssl rand -hex 32 makes one"
+            )
     return value
 
 
@@ -88,6 +99,8 @@ class Settings(BaseSettings):
     """Documents of runs that name none: paths, or pydoc:topics, separated by commas."""
     search_url: WebAddress | None = None
     """A web search that answers as SearXNG does with format=json; unset, no web search."""
+    seal_key: Annotated[SecretStr, AfterValidator(_seal_key)] | None = None
+    """Secrets that runs are sealed with, separated by commas: the first seals, all verify. Unset, one is made and kept in `home`."""
     tenant: Annotated[str, Field(pattern=r"^[a-z0-9][a-z0-9_-]{0,62}$")] = "default"
     """Whose rows are read and written; the first part of every key."""
     pool_size: Annotated[int, Field(ge=2, le=100)] = 10

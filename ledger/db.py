@@ -30,6 +30,7 @@ from ledger.errors import (
     WriteConflict,
 )
 from ledger.faults import NO_FAULTS, Faults
+from ledger.keys import KeyRing
 from ledger.payloads import Codec, PlainCodec, pack, unpack
 from ledger.sql import Statement, load
 
@@ -154,6 +155,8 @@ class Ledger:
     pool: Pool
     worker: str
     tenant: str = "default"
+    #: What seals are made and checked with; an empty ring reads and writes nothing that is sealed.
+    keys: KeyRing = field(default_factory=KeyRing)
     codec: Codec = field(default_factory=PlainCodec)
     faults: Faults = NO_FAULTS
     held: dict[UUID, int] = field(default_factory=dict[UUID, int])

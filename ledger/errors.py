@@ -12,6 +12,7 @@ LedgerError
 ├── RunHeld                 another worker holds the run
 ├── LeaseLost               another worker took the run over; nothing was written
 ├── RunCancelled            the run was cancelled; nothing was written
+├── SealKeyMissing          a seal needs a key that this process does not hold
 ├── IllegalTransition       a row was not in the state that the change leaves
 ├── ReviewClosed            a review that is decided already, or whose subject has changed
 ├── ArtifactCorrupt         stored bytes no longer match their digest
@@ -82,6 +83,18 @@ class LeaseLost(LedgerError):
 
 class RunCancelled(LedgerError):
     """The run was cancelled while it was worked; the write changed nothing."""
+
+
+class SealKeyMissing(LedgerError):
+    """A seal needs a key that this process does not hold; nothing was written."""
+
+    def __init__(self, key_id: str | None) -> None:
+        which = f"the seal key {key_id}" if key_id else "a seal key"
+        super().__init__(
+            f"this needs {which}, which is not set here: put the key that sealed into PERDURE_SEAL_KEY, or bring back"
+            " the file seal.key of PERDURE_HOME from a backup; `perdure doctor` names the keys that are in use"
+        )
+        self.key_id = key_id
 
 
 class IllegalTransition(LedgerError):

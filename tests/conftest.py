@@ -3,6 +3,7 @@
 import asyncio
 import os
 import shutil
+import signal
 import tempfile
 from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
@@ -12,6 +13,7 @@ import pytest
 
 from graph.cluster import Cluster
 from graph.migrate import migrate
+from tests.support.ledgers import SEAL_KEY
 from tests.support.postgres import SERVER_URL, make_cluster, temporary_database
 
 OWN_FOLDER = pytest.StashKey[str]()
@@ -24,6 +26,8 @@ def pytest_configure(config: pytest.Config) -> None:
     Each session of pytest closes that folder to all other accounts, which kills root's PostgreSQL of every session at
     work: it runs as another account.
     """
+    # A shell that starts us in the background has Ctrl-C ignored, and so would every process that the tests interrupt.
+    signal.signal(signal.SIGINT, signal.default_int_handler)
     if config.option.basetemp is None:
         config.option.basetemp = tempfile.mkdtemp(prefix="perdure-tests-")
         config.stash[OWN_FOLDER] = config.option.basetemp
@@ -47,6 +51,7 @@ def no_settings_from_outside(tmp_path_factory: pytest.TempPathFactory) -> Iterat
             ):
                 patch.delenv(name)
         patch.setenv("PERDURE_HOME", str(tmp_path_factory.mktemp("home")))
+        patch.setenv("PERDURE_SEAL_KEY", SEAL_KEY)
         yield
 
 

@@ -25,6 +25,7 @@ from ledger.errors import (
     ReviewClosed,
     RunExists,
     RunHeld,
+    SealKeyMissing,
 )
 from ledger.runs import Status
 from nodes.options import BadInput
@@ -59,6 +60,7 @@ _BY_ERROR: tuple[tuple[type[Exception], Code], ...] = (
     (RunHeld, Code.HELD),
     (LeaseLost, Code.HELD),
     (UnknownWorkflow, Code.BLOCKED),
+    (SealKeyMissing, Code.BLOCKED),
     *(
         (kind, Code.USAGE)
         for kind in (

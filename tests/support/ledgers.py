@@ -8,6 +8,10 @@ from ledger import runs, tasks
 from ledger.db import Ledger, new_pool
 from ledger.faults import NO_FAULTS, Faults
 from ledger.ids import new_run_id
+from ledger.keys import KeyRing
+
+SEAL_KEY = "5ea1" * 16
+KEYS = KeyRing.of([SEAL_KEY])
 
 
 @asynccontextmanager
@@ -16,7 +20,7 @@ async def open_ledger(
 ) -> AsyncGenerator[Ledger]:
     """Open a ledger with a pool of its own."""
     async with new_pool(database_url, 5) as pool:
-        yield Ledger(pool, worker, tenant, faults=faults)
+        yield Ledger(pool, worker, tenant, KEYS, faults=faults)
 
 
 async def new_run(

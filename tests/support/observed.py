@@ -12,6 +12,7 @@ from ledger import artifacts, audit, evidence, findings, journal, runs, tasks
 from ledger.db import Ledger, new_pool
 from ledger.journal import Operation
 from ledger.tasks import Task
+from tests.support.ledgers import KEYS
 from tests.support.search_server import World
 
 _TABLES = """
@@ -83,7 +84,7 @@ def asked(operation: Operation) -> str:
 async def reading(database_url: str) -> AsyncGenerator[Ledger]:
     """Open the ledger to look at it."""
     async with new_pool(database_url, 4) as pool:
-        yield Ledger(pool, "observer")
+        yield Ledger(pool, "observer", keys=KEYS)
 
 
 async def table_digests(ledger: Ledger, *left_out: str) -> dict[str, str]:
