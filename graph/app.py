@@ -16,7 +16,7 @@ from pydantic import ValidationError
 
 from graph.build import topology
 from graph.process import SERVER
-from graph.runs import run_config
+from graph.threads import run_config
 from graph.working import working
 from ledger.errors import LedgerError
 from ledger.runs import Run

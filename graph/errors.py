@@ -7,5 +7,17 @@ class RunStuck(LedgerError):
     """Going on changed nothing: the graph has no next step and the run is not finished."""
 
 
+class RunBlocked(LedgerError):
+    """What is stored of the run cannot be trusted, and there is nothing to fall back to: a person has to act."""
+
+
+class RunWaits(LedgerError):
+    """Something that the run needs is missing, such as a valid key; it goes on when that is there again."""
+
+
+class RetryRefused(LedgerError):
+    """A branch cannot be researched anew as the run stands."""
+
+
 class UnknownWorkflow(LedgerError):
     """The run was begun by another version of the workflow."""

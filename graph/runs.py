@@ -11,13 +11,13 @@ from pathlib import Path
 from typing import Any, TypeAlias
 from uuid import UUID
 
-from langchain_core.runnables import RunnableConfig
 from langgraph.graph.state import CompiledStateGraph
 from langgraph.types import Command, StateSnapshot
 
 from graph.display import run_html
 from graph.errors import RunStuck
 from graph.runtime import Runtime, researcher
+from graph.threads import run_config
 from graph.working import working
 from ledger import audit, reviews, runs, tasks
 from ledger.errors import RunCancelled
@@ -31,9 +31,6 @@ from nodes.state import Question
 from nodes.tools.corpus_files import PYDOC_TOPICS, find
 
 Graph: TypeAlias = CompiledStateGraph[Any, Any, Any, Any]
-
-# Supersteps of the longest run that a plan allows, many times over: an endless loop ends.
-RECURSION_MAX = 2_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,7 +64,7 @@ async def start_run(
         async with runtime.ledger.transaction(name) as tx:
             body = options.model_dump(mode="json")
             run = await runs.create(tx, name, asked, body, workflow.version, workflow.fingerprint)
-        return await _work(runtime, run)
+        return await work(runtime, run)
 
 
 def located(corpus: Sequence[str]) -> tuple[str, ...]:
@@ -89,7 +86,7 @@ async def resume_run(runtime: Runtime, run_id: UUID) -> Outcome:
     async with working(runtime, run_id):
         async with runtime.ledger.transaction(run_id) as tx:
             await audit.append(tx, run_id, "run_resumed", {"fence": tx.fence})
-        return await _work(runtime, standing.run)
+        return await work(runtime, standing.run)
 
 
 async def outcome(runtime: Runtime, run_id: UUID) -> Outcome:
@@ -119,7 +116,8 @@ async def cancel_run(runtime: Runtime, run_id: UUID) -> Run:
         return await runs.get(tx, run_id)
 
 
-async def _work(runtime: Runtime, run: Run) -> Outcome:
+async def work(runtime: Runtime, run: Run) -> Outcome:
+    """Drive a run that this process holds until it is finished or waits for a person."""
     graph = runtime.compiled()
     options = RunOptions.model_validate(run.options)
     runtime.resources.progress.phase(run.run_id, "begin", "")
@@ -170,20 +168,6 @@ async def _entry(runtime: Runtime, run: Run, state: StateSnapshot) -> Any:
             if (await reviews.get(tx, run.run_id, review_id)).decision is not None:
                 answers[interrupt.id] = review_id
     return Command(resume=answers) if answers else _WAITS
-
-
-def run_config(run_id: UUID, options: RunOptions) -> RunnableConfig:
-    """Return LangGraph's config of a run: a run is a thread.
-
-    Strict resume refuses an answer to a question that is not open; the metadata go to traces, ids only.
-    """
-    return {
-        "configurable": {"thread_id": str(run_id), "__pregel_strict_resume": True},
-        "metadata": {"perdure_run_id": str(run_id)},
-        "max_concurrency": options.branches,
-        "recursion_limit": RECURSION_MAX,
-        "run_name": "perdure",
-    }
 
 
 async def find_run(runtime: Runtime, prefix: str) -> Run:

@@ -19,6 +19,7 @@ LedgerError
 ├── QuoteMismatch           a quote that its text does not hold
 ├── NotText                 text that is no valid Unicode
 └── OperationFailed         an outside call failed; `transient` says whether trying again may help
+    └── CredentialRefused   a service knows us no more; the run waits for a valid key
 """
 
 from uuid import UUID
@@ -124,3 +125,14 @@ class OperationFailed(LedgerError):
         super().__init__(reason)
         self.reason = reason
         self.transient = transient
+
+
+class CredentialRefused(OperationFailed):
+    """A service knows us no more: a key has expired or was revoked. The run waits until there is another."""
+
+    def __init__(self, place: str, status: int, setting: str) -> None:
+        super().__init__(
+            f"{place} refuses our credentials (HTTP {status}): a key may have expired; put a valid one into {setting},"
+            " then `perdure resume` goes on",
+            transient=False,
+        )

@@ -32,6 +32,8 @@ class NewFinding(BaseModel):
 
     task_id: str
     attempt: int
+    #: The retry that found it first, 0 for none.
+    retry: int = 0
     kind: Kind
     claim: str
     evidence_ids: tuple[str, ...] = ()
@@ -104,6 +106,11 @@ async def supersede(tx: Transaction, run_id: UUID, finding_ids: Sequence[str], b
     )
 
 
+def set_aside_by(number: int) -> str:
+    """Return what a finding is superseded by while this retry of its task is not settled."""
+    return f"retry {number}"
+
+
 async def resting_on(tx: Transaction, run_id: UUID, source_ids: Sequence[str]) -> list[str]:
     """Return the findings that rest on a quote from one of these sources."""
     rows = await tx.many(_RESTING, run_id=run_id, source_ids=list(source_ids))
@@ -111,7 +118,7 @@ async def resting_on(tx: Transaction, run_id: UUID, source_ids: Sequence[str]) -
 
 
 def _row(tx: Transaction, run_id: UUID, name: str, finding: NewFinding) -> dict[str, Any]:
-    columns = finding.model_dump(include={"task_id", "attempt", "kind", "confidence"})
+    columns = finding.model_dump(include={"task_id", "attempt", "retry", "kind", "confidence"})
     body = tx.pack({"claim": finding.claim, "about": list(finding.about)})
     return {"run_id": run_id, "finding_id": name, **columns, **body}
 

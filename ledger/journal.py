@@ -40,10 +40,13 @@ class Request:
     kind: str
     body: Json
     settings: Mapping[str, Json] = field(default_factory=dict[str, Json])
+    #: How often its task was researched anew (ledger/retries.py): each time the calls are made again.
+    retry: int = 0
 
     def key(self, run_id: UUID) -> str:
         """Return the digest that names the operation: the same question of the same task is the same operation."""
-        return digest(canonical([str(run_id), self.task_id, self.kind, self.body]))
+        again = [self.retry] if self.retry else []
+        return digest(canonical([str(run_id), self.task_id, self.kind, self.body, *again]))
 
 
 @dataclass(frozen=True, slots=True)

@@ -68,17 +68,22 @@ async def ask(
     Open reviews of the same kind that showed something else become stale.
     """
     shown_digest = digest(canonical(shown))
-    review_id = derived_id("rev", str(run_id), kind, shown_digest, str(decided_before))
-    await tx.run(_STALE, run_id=run_id, kind=kind, review_id=review_id)
+    name = review_id(run_id, kind, shown_digest, decided_before)
+    await tx.run(_STALE, run_id=run_id, kind=kind, review_id=name)
     await tx.run(
         _ASK,
         run_id=run_id,
-        review_id=review_id,
+        review_id=name,
         kind=kind,
         shown_digest=shown_digest,
         **tx.pack(shown),
     )
-    return review_id
+    return name
+
+
+def review_id(run_id: UUID, kind: Kind, shown_digest: str, decided_before: int) -> str:
+    """Return the id of a question: the same run asking the same again is asking once."""
+    return derived_id("rev", str(run_id), kind, shown_digest, str(decided_before))
 
 
 async def get(tx: Transaction, run_id: UUID, review_id: str) -> Review:

@@ -137,8 +137,13 @@ async def cancel(tx: Transaction, run_id: UUID) -> None:
     Raises IllegalTransition if it is finished.
     """
     await tx.one(_CANCEL, run_id=run_id)
-    await tx.run(_CLOSE, run_id=run_id)
+    await close_reviews(tx, run_id)
     await audit.append(tx, run_id, "run_cancelled", {})
+
+
+async def close_reviews(tx: Transaction, run_id: UUID) -> None:
+    """Make the open reviews stale: what they show is about to change."""
+    await tx.run(_CLOSE, run_id=run_id)
 
 
 def _run(tx: Transaction, row: DictRow) -> Run:

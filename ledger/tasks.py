@@ -38,6 +38,8 @@ class Task(BaseModel):
     worker: str
     status: Status
     attempts: int
+    #: How often a person had it researched anew.
+    retries: int
     reason: str | None
     gaps: tuple[str, ...] = ()
     failures: tuple[str, ...] = ()

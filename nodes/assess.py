@@ -5,7 +5,7 @@ from uuid import UUID
 
 from langgraph.runtime import Runtime
 
-from ledger import findings, runs, tasks
+from ledger import findings, retries, runs, tasks
 from ledger.findings import NewFinding
 from nodes import recorded
 from nodes.material import Assessment
@@ -57,6 +57,7 @@ async def _end(
         reason = "the material does not answer this"
     async with resources.ledger.transaction(run_id) as tx:
         await findings.record(tx, run_id, [_open_question(task, gap) for gap in judged.gaps])
+        await retries.settle(tx, run_id, task.task_id, found=claims > 0)
         await tasks.end(
             tx, run_id, task, status, reason=reason, gaps=judged.gaps, failures=failures
         )
@@ -72,4 +73,10 @@ async def _end(
 
 
 def _open_question(task: tasks.Task, gap: str) -> NewFinding:
-    return NewFinding(task_id=task.task_id, attempt=task.attempts, kind="open_question", claim=gap)
+    return NewFinding(
+        task_id=task.task_id,
+        attempt=task.attempts,
+        retry=task.retries,
+        kind="open_question",
+        claim=gap,
+    )

@@ -10,7 +10,7 @@ from uuid import UUID
 from tenacity import AsyncRetrying, RetryCallState, stop_after_attempt, wait_exponential_jitter
 
 from ledger import journal
-from ledger.errors import OperationFailed
+from ledger.errors import CredentialRefused, OperationFailed
 from ledger.journal import Answer, Received, Recorded, Request
 from nodes.resources import Local, Outside, Resources
 
@@ -43,6 +43,9 @@ async def call(
     )
     try:
         return await tries(_once, resources, run_id, request, outside, answer)
+    except CredentialRefused:
+        # Every further call would end so: the run waits for a valid key, and nothing is counted as not to be had.
+        raise
     except OperationFailed as failure:
         return f"{request.kind}: {failure.reason}"
 

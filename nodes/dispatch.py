@@ -9,7 +9,7 @@ from uuid import UUID
 from langgraph.runtime import Runtime
 from langgraph.types import Send
 
-from ledger import findings, runs, sources, tasks
+from ledger import findings, retries, runs, sources, tasks
 from ledger.canonical import Json
 from ledger.db import Transaction
 from ledger.findings import NewFinding
@@ -124,7 +124,8 @@ async def _asked(
     options = RunOptions.model_validate((await runs.get(tx, run_id)).options)
     read = await sources.everything(tx, run_id)
     flagged = [source for source in read if source.status != "retained"]
-    if not options.asks("sources", needed=bool(disagreements or flagged)):
+    undecided = await retries.undecided(tx, run_id)
+    if not undecided and not options.asks("sources", needed=bool(disagreements or flagged)):
         return {}
     shown: Json = {
         "sources": recorded.shown_sources(read),
@@ -135,4 +136,5 @@ async def _asked(
     }
     lines = [f"{len(read)} sources, {len(claims)} claims, {len(disagreements)} disagreements"]
     lines += [pair.reason for pair in disagreements]
+    lines += [f"{task_id} was researched again and came to something else" for task_id in undecided]
     return await ask(tx, run_id, "sources", shown, lines, decided_before)

@@ -73,6 +73,7 @@ async def _record(
         NewFinding(
             task_id=task.task_id,
             attempt=task.attempts,
+            retry=task.retries,
             kind="claim",
             claim=draft.text,
             evidence_ids=tuple(next(cut).evidence_id for _ in draft.quotes),

@@ -7,7 +7,8 @@ from uuid import UUID
 
 from langgraph.runtime import Runtime
 
-from ledger import documents, runs, sources
+from ledger import documents, runs, sources, tasks
+from ledger.canonical import Json
 from ledger.db import Transaction
 from ledger.journal import Answer, Recorded, Request
 from ledger.sources import source_id
@@ -26,13 +27,14 @@ async def read(resources: Resources, state: BranchState, runtime: Runtime[RunOpt
     run_id = run_id_of(runtime)
     async with resources.ledger.transaction(run_id) as tx:
         run = await runs.get(tx, run_id)
+        task = await tasks.get(tx, run_id, state["task_id"])
         hits = await found(tx, run_id, state.get("searches", []))
     tools = {tool.name: tool for tool in await resources.toolbox.tools(run)}
     uris = best_documents(hits)
     if any(hits.tool_of[uri] not in tools for uri in uris):
         raise ToolMissing
     answers = await asyncio.gather(
-        *(_read(resources, run_id, state["task_id"], tools[hits.tool_of[uri]], uri) for uri in uris)
+        *(_read(resources, run_id, task, tools[hits.tool_of[uri]], uri) for uri in uris)
     )
     failed = [answer for answer in answers if isinstance(answer, str)]
     new = [answer.body["source_id"] for answer in answers if isinstance(answer, Recorded)]
@@ -49,9 +51,10 @@ def best_documents(hits: Found) -> Sequence[str]:
 
 
 async def _read(
-    resources: Resources, run_id: UUID, task_id: str, tool: Tool, uri: str
+    resources: Resources, run_id: UUID, task: tasks.Task, tool: Tool, uri: str
 ) -> Recorded | str:
-    request = Request(task_id, "read", {"tool": dict(tool.identity), "uri": uri})
+    body: Json = {"tool": dict(tool.identity), "uri": uri}
+    request = Request(task.task_id, "read", body, retry=task.retries)
     return await call(resources, run_id, request, tool.read(uri), partial(_answer, run_id))
 
 

@@ -82,6 +82,10 @@ class Toolbox(Protocol):
         """Raise BadInput for options that leave nothing to research."""
         ...
 
+    async def check_credentials(self) -> str:
+        """Say what the services of the tools answered to our credentials; raises CredentialRefused."""
+        ...
+
     async def prepare(self, options: RunOptions, progress: "Progress") -> str:
         """Read the documents that the options name and return the artifact of their manifest.
 

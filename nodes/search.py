@@ -8,6 +8,7 @@ from uuid import UUID
 from langgraph.runtime import Runtime
 
 from ledger import runs, tasks
+from ledger.canonical import Json
 from ledger.journal import Answer, Recorded, Request
 from nodes import recorded
 from nodes.calls import call
@@ -34,11 +35,7 @@ async def search(resources: Resources, state: BranchState, runtime: Runtime[RunO
     resources.progress.task(run_id, task.task_id, "searching", task.question)
     tools = await resources.toolbox.tools(run)
     answers = await asyncio.gather(
-        *(
-            _search(resources, run_id, task.task_id, tool, query)
-            for query in queries
-            for tool in tools
-        )
+        *(_search(resources, run_id, task, tool, query) for query in queries for tool in tools)
     )
     failed = [answer for answer in answers if isinstance(answer, str)]
     found = [answer for answer in answers if isinstance(answer, Recorded)]
@@ -56,11 +53,10 @@ async def search(resources: Resources, state: BranchState, runtime: Runtime[RunO
 
 
 async def _search(
-    resources: Resources, run_id: UUID, task_id: str, tool: Tool, query: str
+    resources: Resources, run_id: UUID, task: tasks.Task, tool: Tool, query: str
 ) -> Recorded | str:
-    request = Request(
-        task_id, "search", {"tool": dict(tool.identity), "query": query, "limit": HITS_MAX}
-    )
+    body: Json = {"tool": dict(tool.identity), "query": query, "limit": HITS_MAX}
+    request = Request(task.task_id, "search", body, retry=task.retries)
     return await call(
         resources, run_id, request, tool.search(query, HITS_MAX), partial(_answer, tool)
     )

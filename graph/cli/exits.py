@@ -14,10 +14,11 @@ from typing import assert_never
 
 from graph.cli.output import say
 from graph.cluster import EmbeddedPostgresFailed
-from graph.errors import UnknownWorkflow
+from graph.errors import RetryRefused, RunBlocked, RunWaits, UnknownWorkflow
 from graph.settings import SettingsInvalid
 from ledger.errors import (
     Ambiguous,
+    CredentialRefused,
     LeaseLost,
     LedgerError,
     NotFound,
@@ -59,7 +60,15 @@ _BY_ERROR: tuple[tuple[type[Exception], Code], ...] = (
     (Interrupted, Code.INTERRUPTED),
     (RunHeld, Code.HELD),
     (LeaseLost, Code.HELD),
-    (UnknownWorkflow, Code.BLOCKED),
+    *(
+        (kind, Code.BLOCKED)
+        for kind in (
+            UnknownWorkflow,
+            RunBlocked,
+            RunWaits,
+            CredentialRefused,
+        )
+    ),
     (SealKeyMissing, Code.BLOCKED),
     *(
         (kind, Code.USAGE)
@@ -71,6 +80,7 @@ _BY_ERROR: tuple[tuple[type[Exception], Code], ...] = (
             RunExists,
             ReviewClosed,
             NotText,
+            RetryRefused,
         )
     ),
     (LedgerError, Code.FAILED),

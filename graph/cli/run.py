@@ -86,9 +86,9 @@ def run(
         branches=branches,
     )
     name = run_id or new_run_id()
-    with watch() as watched, _resumable(watched, None):
+    with watch() as watched, resumable(watched, None):
         worked = asyncio.run(working.start(loaded, watched, asked, options, name))
-    _tell(worked, as_json=as_json)
+    tell(worked, as_json=as_json)
 
 
 @app.command(rich_help_panel=PANEL)
@@ -98,9 +98,9 @@ def resume(run: RunName, *, as_json: AsJson = False) -> None:
     No finished call is made again. A finished run is only shown. Exit codes as of `perdure run`.
     """
     loaded = settings()
-    with watch() as watched, _resumable(watched, run):
+    with watch() as watched, resumable(watched, run):
         worked = asyncio.run(working.resume(loaded, watched, run))
-    _tell(worked, as_json=as_json)
+    tell(worked, as_json=as_json)
 
 
 def _read_question() -> str:
@@ -120,7 +120,7 @@ def _options(**given: Any) -> RunOptions:
 
 
 @contextmanager
-def _resumable(watched: Lines, name: str | None) -> Generator[None]:
+def resumable(watched: Lines, name: str | None) -> Generator[None]:
     """Say which run goes on after Ctrl-C: the one that was begun, else the one that was named."""
     try:
         yield
@@ -130,7 +130,7 @@ def _resumable(watched: Lines, name: str | None) -> Generator[None]:
         raise Interrupted(str(watched.begun) if watched.begun else name) from None
 
 
-def _tell(worked: "working.Worked", *, as_json: bool) -> None:
+def tell(worked: "working.Worked", *, as_json: bool) -> None:
     """Write what came of it and end with its code; raises typer.Exit."""
     standing = worked.outcome.run
     if as_json:

@@ -4,6 +4,7 @@ from dataclasses import dataclass
 from uuid import UUID
 
 from graph.build import topology
+from graph.control import fork_run, retry_run
 from graph.migrate import migrate
 from graph.opening import open_database
 from graph.runs import Outcome, decide, find_run, resume_run, start_run
@@ -11,7 +12,9 @@ from graph.runtime import Runtime, open_runtime
 from graph.settings import Settings
 from ledger import artifacts
 from ledger.migrate import migrations
+from ledger.retries import Rule
 from ledger.reviews import Decision, Review
+from ledger.runs import Run
 from nodes.options import RunOptions
 from nodes.resources import Progress
 
@@ -37,6 +40,22 @@ async def resume(settings: Settings, progress: Progress, name: str) -> Worked:
     async with open_runtime(settings, progress) as runtime:
         run = await find_run(runtime, name)
         return await _worked(runtime, await resume_run(runtime, run.run_id))
+
+
+async def retried(
+    settings: Settings, progress: Progress, name: str, task: str, rule: Rule
+) -> Worked:
+    """Research one branch of a run anew; raises as `retry_run` does."""
+    async with open_runtime(settings, progress) as runtime:
+        run = await find_run(runtime, name)
+        return await _worked(runtime, await retry_run(runtime, run.run_id, task, rule))
+
+
+async def forked(settings: Settings, name: str, checkpoint: str) -> Run:
+    """Begin a new run at a checkpoint of another; raises as `fork_run` does."""
+    async with open_runtime(settings) as runtime:
+        origin = await find_run(runtime, name)
+        return await fork_run(runtime, origin.run_id, checkpoint)
 
 
 async def decided(settings: Settings, review_id: str, decision: Decision) -> Review:

@@ -53,6 +53,12 @@ class RunToolbox:
                 " for a first try --corpus pydoc:topics, or set PERDURE_SEARCH_URL"
             )
 
+    async def check_credentials(self) -> str:
+        """Ask the web search whether it still knows us; raises CredentialRefused."""
+        if self.web is None:
+            return "none are needed: no web search is set up"
+        return await self.web.check_credentials()
+
     async def prepare(self, options: RunOptions, progress: Progress) -> str:
         """Read the documents of a run and return the artifact of their manifest."""
         self.check(options)

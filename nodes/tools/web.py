@@ -15,7 +15,7 @@ import httpx
 
 from ledger.canonical import Json, digest
 from ledger.documents import NewExtraction
-from ledger.errors import OperationFailed
+from ledger.errors import CredentialRefused, OperationFailed
 from ledger.journal import Received
 from ledger.sources import NewSource
 from nodes.material import Hit, SearchResult
@@ -34,7 +34,22 @@ TIMEOUT_SECONDS = 30.0
 REDIRECTS_MAX = 5
 # What later tells a page's edition; no other header is kept, they may name the reader.
 _KEPT_HEADERS = ("content-type", "date", "etag", "last-modified")
+# What asks for credentials, or for others (RFC 9110, 15.5.2, 15.5.4 and 15.5.8).
+_REFUSED = frozenset({401, 403, 407})
+# A person waits for a resume to begin.
+CHECK_SECONDS = 5.0
+# The setting that holds what a service is asked with.
+SETTING = "PERDURE_SEARCH_URL"
 _TRANSIENT = frozenset({408, 425, 429, 500, 502, 503, 504})
+
+
+class HttpRefused(OperationFailed):
+    """A server answered with an error."""
+
+    def __init__(self, place: str, status: int) -> None:
+        super().__init__(f"{place}: HTTP {status}", transient=status in _TRANSIENT)
+        self.place = place
+        self.status = status
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,8 +63,26 @@ class WebSearch:
 
     @property
     def identity(self) -> Mapping[str, Json]:
-        """The service, by the digest of its address: an address may hold a key."""
-        return {"name": self.name, "service": digest(self.address.encode())}
+        """The service, by the digest of its place: a key in its address may be replaced in the middle of a run."""
+        place = str(httpx.URL(self.address).copy_with(userinfo=b"", query=None, fragment=None))
+        return {"name": self.name, "service": digest(place.encode())}
+
+    async def check_credentials(self) -> str:
+        """Say whether the service knows us; raises CredentialRefused.
+
+        One that cannot be reached now is no reason to wait: its calls are tried again by themselves.
+        """
+        try:
+            response = await self.client.head(
+                self.address, params={"format": "json"}, timeout=CHECK_SECONDS
+            )
+        except (httpx.HTTPError, httpx.InvalidURL) as error:
+            return (
+                f"the web search does not answer now ({type(error).__name__}); its calls will tell"
+            )
+        if response.status_code in _REFUSED:
+            raise CredentialRefused(_place(response.request), response.status_code, SETTING)
+        return "the web search knows us"
 
     def search(self, query: str, limit: int) -> Remote[SearchResult]:
         """Return the call that asks the service."""
@@ -64,7 +97,12 @@ class WebSearch:
         return Remote(partial(self._get, uri, {}), partial(self._extracted, uri))
 
     async def _ask(self, query: str) -> Received:
-        received = await self._get(self.address, {"q": query, "format": "json"})
+        try:
+            received = await self._get(self.address, {"q": query, "format": "json"})
+        except HttpRefused as error:
+            if error.status in _REFUSED:
+                raise CredentialRefused(error.place, error.status, SETTING) from error
+            raise
         # The service's address may hold a key, and no result needs to know it.
         return replace(received, detail={})
 
@@ -100,8 +138,7 @@ async def _received(response: httpx.Response) -> Received:
     """Return what came back, read only as far as a document may be long."""
     place = _place(response.request)
     if response.status_code >= httpx.codes.BAD_REQUEST:
-        transient = response.status_code in _TRANSIENT
-        raise OperationFailed(f"{place}: HTTP {response.status_code}", transient=transient)
+        raise HttpRefused(place, response.status_code)
     if "," in response.headers.get("content-encoding", ""):
         # Compressed twice, a few kB unpack to gigabytes before the first byte is counted.
         raise OperationFailed(f"{place}: compressed more than once", transient=False)

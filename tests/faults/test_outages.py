@@ -13,8 +13,9 @@ from uuid import UUID
 import pytest
 
 from graph.cluster import Cluster
-from graph.runs import resume_run, run_config, start_run
+from graph.runs import resume_run, start_run
 from graph.runtime import Runtime, open_runtime
+from graph.threads import run_config
 from ledger import leases
 from ledger.errors import LeaseLost
 from nodes.options import RunOptions

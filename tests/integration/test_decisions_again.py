@@ -5,7 +5,8 @@ from pathlib import Path
 import pytest
 from langgraph.types import Command
 
-from graph.runs import cancel_run, outcome, run_config, start_run
+from graph.runs import cancel_run, outcome, start_run
+from graph.threads import run_config
 from graph.working import working
 from ledger.errors import ReviewClosed, RunExists
 from ledger.ids import new_run_id

@@ -23,7 +23,7 @@ from starlette.types import Receive, Scope, Send
 
 from tests.support.pages import PAGES, Pages, html, matching
 
-Kind: TypeAlias = Literal["error", "gone", "cut", "malformed", "empty", "wait"]
+Kind: TypeAlias = Literal["error", "gone", "cut", "malformed", "empty", "wait", "expired"]
 Asked: TypeAlias = str
 
 # Loop rounds after which whatever a dead client had sent has been read: reading a socket takes one, starting the
@@ -70,6 +70,11 @@ class World:
     def counts(self) -> Counter[Asked]:
         """How often each path (a search with its query) was asked."""
         return Counter(self.asked)
+
+    @property
+    def key_expired(self) -> bool:
+        """Whether the search knows its client no more."""
+        return any(failure.kind == "expired" and failure.times != 0 for failure in self.failures)
 
     def failing(self, asked: Asked) -> Failure | None:
         """Return the failure that this request meets, and use it up."""
@@ -156,6 +161,11 @@ class SearchServer:
             await self._routes(scope, receive, send)
             return
         world = self.world(name)
+        if (
+            scope["method"] == "HEAD"
+        ):  # whether the key is known: this asks for nothing that is counted
+            await Response(status_code=401 if world.key_expired else 204)(scope, receive, send)
+            return
         asked = _asked(scope)
         world.asked.append(asked)
         if seconds := world.latency_seconds(asked):
@@ -213,6 +223,7 @@ async def _cut(scope: Scope, receive: Receive, send: Send) -> None:
 _FAILING: dict[Kind, Callable[[Scope, Receive, Send], Awaitable[None]]] = {
     "error": PlainTextResponse("out of order", status_code=500),
     "gone": PlainTextResponse("gone", status_code=410),
+    "expired": PlainTextResponse("who are you?", status_code=401),
     "malformed": Response('{"results": [{"url": ', media_type="application/json"),
     "empty": JSONResponse({"results": []}),
     "cut": _cut,

@@ -1,0 +1,147 @@
+"""What a person does to a run besides starting and resuming it: one branch once more, a new run from an old checkpoint."""
+
+from copy import deepcopy
+from typing import Any
+from uuid import UUID
+
+from langchain_core.runnables import RunnableConfig
+from langgraph.checkpoint.base import CheckpointTuple
+
+from graph.errors import RetryRefused
+from graph.rewinding import rewind
+from graph.runs import Outcome, outcome, work
+from graph.runtime import Runtime
+from graph.working import working
+from ledger import forks, integrity, leases, records, retries, reviews, runs, tasks
+from ledger.db import Transaction
+from ledger.errors import LedgerDamaged, NotFound
+from ledger.ids import new_run_id
+from ledger.records import CheckpointRecord
+from ledger.retries import Rule
+from ledger.reviews import Review
+from ledger.runs import Run
+
+_ENDED = frozenset({"complete", "blocked", "retryable"})
+
+
+async def retry_run(runtime: Runtime, run_id: UUID, task_id: str, rule: Rule) -> Outcome:
+    """Research one branch of an unfinished run anew, and work the run on; all other branches stay as they are.
+
+    Raises RetryRefused, NotFound, RunHeld and whatever `resume_run` does.
+    """
+    _check_unfinished((await outcome(runtime, run_id)).run)
+    async with working(runtime, run_id) as run:
+        assert run is not None
+        _check_unfinished(run)
+        async with runtime.ledger.transaction(run_id) as tx:
+            number = await _requested(tx, run, task_id, rule)
+        await rewind(runtime, run, [(task_id, number)])
+        return await work(runtime, run)
+
+
+async def _requested(tx: Transaction, run: Run, task_id: str, rule: Rule) -> int:
+    planned = {task.task_id: task for task in await tasks.everything(tx, run.run_id)}
+    if task_id not in planned:
+        raise NotFound(
+            f"run {run.run_id} has no task {task_id[:80]!r}; it has: {', '.join(planned) or 'none yet'}"
+        )
+    if planned[task_id].status not in _ENDED:
+        raise RetryRefused(
+            f"task {task_id} is {planned[task_id].status}: it has not ended, and `perdure resume {run.run_id}` works it"
+        )
+    number = await retries.request(tx, run.run_id, task_id, rule)
+    # What was asked about the findings as they stood is asked again about those that stand then.
+    await runs.close_reviews(tx, run.run_id)
+    await runs.set_status(tx, run.run_id, "running")
+    await runs.set_phase(tx, run.run_id, "research")
+    return number
+
+
+def _check_unfinished(run: Run) -> None:
+    if run.status in runs.FINISHED:
+        raise RetryRefused(
+            f"run {run.run_id} is {run.status} and stays as it is; `perdure fork {run.run_id} --at CHECKPOINT` begins a new"
+            f" run from one of its checkpoints (`perdure history {run.run_id}`), and that run's branches can be tried again"
+        )
+
+
+async def fork_run(runtime: Runtime, origin: UUID, checkpoint: str) -> Run:
+    """Begin a new run at a checkpoint of another, with the ledger as it stood then; nobody works it yet.
+
+    `checkpoint` is a checkpoint's id or the beginning of one. The other run stays as it is. Raises NotFound for a
+    checkpoint that is not one of that run's, CheckpointDamaged and LedgerDamaged for what no longer is what was sealed.
+    """
+    record = await _record(runtime, origin, checkpoint)
+    loaded = await _loaded(runtime, origin, record)
+    assert record.ledger_version is not None
+    run_id = new_run_id()
+    async with leases.hold(runtime.ledger, run_id):
+        async with runtime.ledger.transaction() as tx:
+            await _check_history(tx, origin, record)
+            asked = await _open_review(tx, origin, loaded)
+        # The checkpoint first: a thread without a run is nothing that anybody sees, a run without its thread would begin
+        # with its question.
+        await _copy_checkpoint(runtime, run_id, loaded, asked)
+        async with runtime.ledger.transaction(run_id) as tx:
+            await forks.copy(tx, run_id, origin, record.checkpoint_id, record.ledger_version)
+            if asked is not None:
+                decided = loaded.checkpoint["channel_values"].get("decided", 0)
+                await reviews.ask(tx, run_id, asked.kind, asked.shown, decided)
+                await runs.set_status(tx, run_id, "paused")
+            return await runs.get(tx, run_id)
+
+
+async def _record(runtime: Runtime, origin: UUID, checkpoint: str) -> CheckpointRecord:
+    async with runtime.ledger.transaction() as tx:
+        await runs.get(tx, origin)
+        found = [
+            record
+            for record in await records.newest_first(tx, origin)
+            if record.checkpoint_id.startswith(checkpoint) and not record.checkpoint_ns
+        ]
+        if len(found) != 1 or not checkpoint:
+            await forks.refuse_foreign(tx, origin, checkpoint)
+    return found[0]
+
+
+async def _loaded(runtime: Runtime, origin: UUID, record: CheckpointRecord) -> CheckpointTuple:
+    config = _config(origin, record.checkpoint_id)
+    loaded = await runtime.new_saver().aget_tuple(config)
+    if loaded is None or record.ledger_version is None:
+        raise NotFound(
+            f"checkpoint {record.checkpoint_id} was stored by a version of perdure that kept no history of the ledger, or is"
+            f" gone; `perdure history {origin}` lists the others"
+        )
+    return loaded
+
+
+async def _check_history(tx: Transaction, origin: UUID, record: CheckpointRecord) -> None:
+    assert record.ledger_version is not None
+    damage = await integrity.damaged_history(tx, origin, record.ledger_version)
+    if damage:
+        raise LedgerDamaged(origin, [str(each) for each in damage])
+
+
+async def _open_review(tx: Transaction, origin: UUID, loaded: CheckpointTuple) -> Review | None:
+    asked = loaded.checkpoint["channel_values"].get("review") or {}
+    return await reviews.get(tx, origin, asked["review_id"]) if asked else None
+
+
+async def _copy_checkpoint(
+    runtime: Runtime, run_id: UUID, loaded: CheckpointTuple, asked: Review | None
+) -> None:
+    checkpoint = deepcopy(loaded.checkpoint)
+    values = checkpoint["channel_values"]
+    if asked is not None:
+        name = reviews.review_id(run_id, asked.kind, asked.shown_digest, values.get("decided", 0))
+        values["review"] = {**values["review"], "review_id": name}
+    await runtime.new_saver().aput(
+        _config(run_id), checkpoint, loaded.metadata, checkpoint["channel_versions"]
+    )
+
+
+def _config(run_id: UUID, checkpoint_id: str | None = None) -> RunnableConfig:
+    configurable: dict[str, Any] = {"thread_id": str(run_id), "checkpoint_ns": ""}
+    if checkpoint_id is not None:
+        configurable["checkpoint_id"] = checkpoint_id
+    return {"configurable": configurable}

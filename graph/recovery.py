@@ -1,0 +1,194 @@
+"""Recovery: what happens between taking up a run that was begun before and working on it.
+
+One function per step, each of which returns the report with what it found: load and validate, reconcile, restore,
+revalidate, continue. A step that finds what nobody may go on from stops it, with an error that says what to do; the
+report is stored either way. Nothing that was stored is overwritten: what fails is rejected, and kept.
+"""
+
+import logging
+from collections.abc import Awaitable, Callable
+from contextlib import suppress
+from dataclasses import dataclass
+from typing import Any, TypeAlias
+
+from langgraph.types import StateSnapshot
+
+from graph import checkpoints
+from graph.errors import RunBlocked, RunWaits, UnknownWorkflow
+from graph.revalidation import revalidate
+from graph.rewinding import rewind
+from graph.runtime import Runtime
+from graph.threads import run_config
+from ledger import integrity, recoveries, retries, runs
+from ledger.errors import CheckpointUnsealed, LedgerDamaged, LedgerError, RecordTooNew
+from ledger.recoveries import Outcome, Rejected, Report
+from ledger.runs import Run
+from nodes.options import RunOptions
+
+_log = logging.getLogger("perdure.recovery")
+
+
+@dataclass(frozen=True, slots=True)
+class Stop:
+    """Why a run does not go on: `paused` where something that it needs is missing, `blocked` where nothing can be trusted."""
+
+    outcome: Outcome
+    error: LedgerError
+
+
+Found: TypeAlias = tuple[Report, Stop | None]
+Step: TypeAlias = Callable[[Runtime, Run, Report], Awaitable[Found]]
+
+# Named reasons to stop that a step meets by reading.
+_UNREADABLE = (UnknownWorkflow, CheckpointUnsealed, RecordTooNew, LedgerDamaged)
+
+
+async def recover(runtime: Runtime, run: Run) -> Report:
+    """Make a run that this process holds ready to be worked on, and store what was found.
+
+    Raises RunBlocked, RunWaits, UnknownWorkflow, CheckpointUnsealed, RecordTooNew: a person has to act.
+    """
+    async with runtime.ledger.transaction(run.run_id) as tx:
+        number = await recoveries.begin(tx, run.run_id)
+    report, stop = await _walked(runtime, run)
+    async with runtime.ledger.transaction(run.run_id) as tx:
+        await recoveries.end(tx, run.run_id, number, stop.outcome if stop else "resumed", report)
+    if stop is not None:
+        await _say_blocked(runtime, run, str(stop.error))
+        raise stop.error
+    return report
+
+
+async def _walked(runtime: Runtime, run: Run) -> Found:
+    report = Report()
+    for step in (known_workflow, load, validate, reconcile, restore, ask_anew, continue_from):
+        try:
+            report, stop = await step(runtime, run, report)
+        except _UNREADABLE as error:
+            stop = Stop("blocked", error)
+        if stop is not None:
+            return report.model_copy(update={"why": str(stop.error)}), stop
+    return report, None
+
+
+async def known_workflow(runtime: Runtime, run: Run, report: Report) -> Found:
+    """Refuse a run that was begun by another topology."""
+    if run.fingerprint == runtime.resources.workflow.fingerprint:
+        return report, None
+    raise UnknownWorkflow(
+        f"run {run.run_id} was begun by workflow version {run.workflow_version} with another topology; resuming it"
+        " here could skip steps. Install the version of perdure that began it"
+    )
+
+
+async def load(runtime: Runtime, run: Run, report: Report) -> Found:
+    """Choose the newest checkpoint that is whole; what is newer and is not, is rejected, and so are damaged results."""
+    found = await checkpoints.choose(runtime.ledger, runtime.saver_pool, run.run_id)
+    for each in found.rejected:
+        _log.error(
+            "run %s: checkpoint %s is damaged and is not resumed: %s",
+            run.run_id,
+            each.checkpoint_id,
+            each.reason,
+        )
+    head = found.head
+    report = report.model_copy(
+        update={
+            "loaded_checkpoint": head.checkpoint_id if head else None,
+            "boundary": head.boundary if head else None,
+            "rejected": tuple(
+                Rejected(
+                    checkpoint_id=each.checkpoint_id,
+                    checkpoint_ns=each.checkpoint_ns,
+                    reason=each.reason,
+                )
+                for each in found.rejected
+            ),
+            "reruns": found.reruns,
+        }
+    )
+    if head is None and found.exist:
+        return report, Stop(
+            "blocked",
+            RunBlocked(
+                f"run {run.run_id} has no checkpoint that is whole; `perdure history {run.run_id}` lists them with what is"
+                f" wrong. Its question can be asked again: `perdure run`"
+            ),
+        )
+    return report, None
+
+
+async def validate(runtime: Runtime, run: Run, report: Report) -> Found:
+    """Compare every row that the run rests on with its sealed history, and every artifact with its digest."""
+    async with runtime.ledger.transaction(one_moment=True) as tx:
+        anchor = await checkpoints.anchor(tx, run.run_id, report.loaded_checkpoint)
+        damage = await integrity.damage(tx, run.run_id, anchor)
+    if not damage:
+        return report, None
+    told = tuple(str(each) for each in damage)
+    for each in told:
+        _log.error("run %s: damaged: %s", run.run_id, each)
+    error = RunBlocked(
+        f"run {run.run_id} is damaged and is not resumed: {'; '.join(told[:3])}{' …' if len(told) > 3 else ''}."  # noqa: PLR2004
+        f" `perdure verify {run.run_id}` lists all; `perdure fork {run.run_id} --at CHECKPOINT` begins a new run from what"
+        " was sealed before"
+    )
+    return report.model_copy(update={"damage": told}), Stop("blocked", error)
+
+
+async def reconcile(runtime: Runtime, run: Run, report: Report) -> Found:
+    """Find what earlier workers left: answers that stand, answers that nobody used yet, calls without an answer."""
+    async with runtime.ledger.transaction() as tx:
+        at_hand = await recoveries.at_hand(tx, run.run_id)
+    return report.model_copy(update={"at_hand": at_hand}), None
+
+
+async def restore(runtime: Runtime, run: Run, report: Report) -> Found:
+    """Send the graph back for the retries that were asked for and not begun: whoever asked died over it."""
+    async with runtime.ledger.transaction() as tx:
+        asked = await retries.not_applied(tx, run.run_id)
+    if asked:
+        await rewind(runtime, run, asked)
+    return report.model_copy(update={"retries": tuple(task for task, _ in asked)}), None
+
+
+async def ask_anew(runtime: Runtime, run: Run, report: Report) -> Found:
+    """Ask for what the run needs; without it, it waits."""
+    asked = await revalidate(runtime, run)
+    report = report.model_copy(update={"asked": asked})
+    missing = [each.detail for each in asked if not each.ok]
+    if not missing:
+        return report, None
+    return report, Stop("paused", RunWaits(f"run {run.run_id} waits: {'; '.join(missing)}"))
+
+
+async def continue_from(runtime: Runtime, run: Run, report: Report) -> Found:
+    """Say which step is next, and why."""
+    options = RunOptions.model_validate(run.options)
+    state = await runtime.compiled().aget_state(run_config(run.run_id, options))
+    next_steps = tuple(sorted({task.name for task in state.tasks} | set(state.next)))
+    return report.model_copy(update={"next": next_steps, "why": _why(state, report)}), None
+
+
+def _why(state: StateSnapshot, report: Report) -> str:
+    if report.loaded_checkpoint is None:
+        return "no checkpoint was stored: the run begins with its question"
+    step: dict[str, Any] = state.values.get("step") or {}
+    reached = f"the checkpoint was stored at {report.boundary}"
+    if step:
+        reached += f", after the step {step.get('name')}"
+    if state.interrupts:
+        return f"{reached}; a review is asked, and the step goes on when it is decided"
+    if not state.next:
+        return f"{reached}; the results of its next step are stored, their checkpoint is not"
+    if "branch" in state.next:
+        ready = ", ".join(state.values.get("ready") or [])
+        return f"{reached}; the tasks {ready} were sent out, and those whose branch has not ended go on"
+    return f"{reached}; what follows it has not ended"
+
+
+async def _say_blocked(runtime: Runtime, run: Run, reason: str) -> None:
+    # The run's own row may be what is damaged: then nothing is written over it.
+    with suppress(LedgerDamaged):
+        async with runtime.ledger.transaction(run.run_id) as tx:
+            await runs.set_status(tx, run.run_id, "blocked", reason)

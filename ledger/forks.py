@@ -1,0 +1,84 @@
+"""Forks: a new run that begins where another was at one of its checkpoints, with the ledger as it stood then.
+
+The rows come from the sealed history, not from the tables: what was changed since, by work or by tampering, is not in
+them. Ids inside the run stay as they are; decided reviews stay with the run that they were given for.
+"""
+
+from datetime import datetime
+from typing import Final
+from uuid import UUID
+
+from pydantic import BaseModel, ConfigDict
+
+from ledger import audit
+from ledger.db import Transaction
+from ledger.errors import NotFound
+from ledger.sql import load
+
+_SQL = load("forks")
+_RECORD, _OF, _OWNER = _SQL["RecordFork"], _SQL["ForkOf"], _SQL["OwnerOfCheckpoint"]
+
+# In the order of their foreign keys.
+_COPIES: Final = tuple(
+    _SQL[name]
+    for name in (
+        "CopyRun",
+        "CopyTasks",
+        "CopyOperations",
+        "CopyAttempts",
+        "CopySources",
+        "CopyEvidence",
+        "CopyFindings",
+        "CopyFindingEvidence",
+        "CopyCitations",
+    )
+)
+
+
+class Fork(BaseModel):
+    """Where a run began that did not begin with its question."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    origin_run: UUID
+    origin_checkpoint: str
+    ledger_version: int
+    forked_at: datetime
+
+
+async def copy(
+    tx: Transaction, run_id: UUID, origin: UUID, checkpoint_id: str, version: int
+) -> None:
+    """Write the rows of a new run: those of `origin` as they stood at a version of its ledger."""
+    for statement in _COPIES:
+        await tx.run(statement, run_id=run_id, origin=origin, version=version)
+    await tx.run(
+        _RECORD,
+        run_id=run_id,
+        origin_run=origin,
+        origin_checkpoint=checkpoint_id,
+        ledger_version=version,
+    )
+    await audit.append(
+        tx, run_id, "run_forked", {"origin": str(origin), "checkpoint": checkpoint_id}
+    )
+
+
+async def of(tx: Transaction, run_id: UUID) -> Fork | None:
+    """Return where a run was forked from, None for one that began with its question."""
+    row = await tx.maybe(_OF, run_id=run_id)
+    return None if row is None else Fork(**row)
+
+
+async def refuse_foreign(tx: Transaction, run_id: UUID, checkpoint_id: str) -> None:
+    """Raise NotFound for a checkpoint that is not the run's; names the run that has it."""
+    row = await tx.maybe(_OWNER, checkpoint_id=checkpoint_id)
+    if row is not None and row["run_id"] != run_id:
+        raise NotFound(
+            f"checkpoint {checkpoint_id} is one of run {row['run_id']}, not of {run_id};"
+            f" `perdure fork {row['run_id']} --at {checkpoint_id}` forks that run"
+        )
+    raise NotFound(
+        f"run {run_id} has no checkpoint {checkpoint_id[:80]} that it can be forked at;"
+        f" `perdure history {run_id}` lists them (those without a branch's name)"
+    )

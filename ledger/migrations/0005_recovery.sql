@@ -1,0 +1,73 @@
+-- What was found at each recovery of a run, the branches that people asked to research once more, and the runs that
+-- began in the middle of another.
+
+-- One row for each time that a worker took up a run that was begun before. It stands from the first step on, so that
+-- whoever dies in the middle of a recovery has said that it began.
+CREATE TABLE ledger.recoveries (
+    tenant     text        NOT NULL,
+    run_id     uuid        NOT NULL,
+    number     integer     NOT NULL CHECK (number > 0),
+    worker     text        NOT NULL,
+    fence      bigint      NOT NULL,
+    -- begun -> resumed | blocked | paused
+    outcome    text        NOT NULL DEFAULT 'begun' CHECK (outcome IN ('begun', 'resumed', 'blocked', 'paused')),
+    began_at   timestamptz NOT NULL DEFAULT clock_timestamp(),
+    ended_at   timestamptz,
+    key_id     text,
+    body       bytea, -- the report
+    PRIMARY KEY (tenant, run_id, number),
+    FOREIGN KEY (tenant, run_id) REFERENCES ledger.runs,
+    CHECK ((body IS NULL) = (outcome = 'begun')),
+    CHECK ((ended_at IS NULL) = (outcome = 'begun'))
+);
+
+-- A branch that is researched once more: its calls are made anew, what its attempts before found is kept.
+CREATE TABLE ledger.retries (
+    tenant       text        NOT NULL,
+    run_id       uuid        NOT NULL,
+    task_id      text        NOT NULL,
+    number       integer     NOT NULL CHECK (number > 0),
+    -- whose findings stand afterwards: those of the first attempt that found something, of the latest, or as a person decides
+    rule         text        NOT NULL CHECK (rule IN ('first', 'latest', 'review')),
+    requested_at timestamptz NOT NULL DEFAULT clock_timestamp(),
+    -- the checkpoint that sends the graph back to where tasks are sent out; unset until it is stored
+    checkpoint_id text,
+    -- open until the branch has ended and the rule was applied
+    settled      text        CHECK (settled IN ('first', 'latest', 'review')),
+    PRIMARY KEY (tenant, run_id, task_id, number),
+    FOREIGN KEY (tenant, run_id, task_id) REFERENCES ledger.tasks
+);
+
+-- How often a branch was researched anew: part of the key of its operations, so that it makes its calls again.
+ALTER TABLE ledger.tasks ADD COLUMN retries integer NOT NULL DEFAULT 0;
+ALTER TABLE ledger.findings ADD COLUMN retry integer NOT NULL DEFAULT 0;
+
+CREATE TABLE ledger.forks (
+    tenant            text        NOT NULL,
+    run_id            uuid        NOT NULL,
+    origin_run        uuid        NOT NULL,
+    origin_checkpoint text        NOT NULL,
+    ledger_version    bigint      NOT NULL,
+    forked_at         timestamptz NOT NULL DEFAULT clock_timestamp(),
+    PRIMARY KEY (tenant, run_id),
+    FOREIGN KEY (tenant, run_id) REFERENCES ledger.runs
+);
+
+-- The rows of a table of a run as they stood at a version of its ledger.
+CREATE FUNCTION ledger.rows_as_of(wanted_tenant text, wanted_run uuid, wanted_table text, wanted_version bigint)
+RETURNS SETOF jsonb LANGUAGE sql STABLE AS $$
+    SELECT newest.row
+      FROM (SELECT DISTINCT ON (change.row_key) change.row
+              FROM ledger.changes AS change
+             WHERE change.tenant = wanted_tenant AND change.run_id = wanted_run AND change.table_name = wanted_table
+               AND change.version <= wanted_version
+             ORDER BY change.row_key, change.version DESC, change.sequence DESC) AS newest
+     WHERE newest.row IS NOT NULL
+$$;
+
+CREATE TRIGGER record_change AFTER INSERT OR UPDATE OR DELETE ON ledger.recoveries
+    FOR EACH ROW EXECUTE FUNCTION ledger.record_change();
+CREATE TRIGGER record_change AFTER INSERT OR UPDATE OR DELETE ON ledger.retries
+    FOR EACH ROW EXECUTE FUNCTION ledger.record_change();
+CREATE TRIGGER record_change AFTER INSERT OR UPDATE OR DELETE ON ledger.forks
+    FOR EACH ROW EXECUTE FUNCTION ledger.record_change();
