@@ -38,9 +38,10 @@ CREATE TABLE ledger.retries (
     FOREIGN KEY (tenant, run_id, task_id) REFERENCES ledger.tasks
 );
 
--- How often a branch was researched anew: part of the key of its operations, so that it makes its calls again.
-ALTER TABLE ledger.tasks ADD COLUMN retries integer NOT NULL DEFAULT 0;
-ALTER TABLE ledger.findings ADD COLUMN retry integer NOT NULL DEFAULT 0;
+-- How often a branch was researched anew: part of the key of its operations, so that it makes its calls again. NULL is
+-- never: rows that were sealed before this migration stand as they were sealed.
+ALTER TABLE ledger.tasks ADD COLUMN retries integer;
+ALTER TABLE ledger.findings ADD COLUMN retry integer;
 
 CREATE TABLE ledger.forks (
     tenant            text        NOT NULL,
@@ -66,8 +67,8 @@ RETURNS SETOF jsonb LANGUAGE sql STABLE AS $$
 $$;
 
 CREATE TRIGGER record_change AFTER INSERT OR UPDATE OR DELETE ON ledger.recoveries
-    FOR EACH ROW EXECUTE FUNCTION ledger.record_change();
+    FOR EACH ROW EXECUTE FUNCTION ledger.record_change('number');
 CREATE TRIGGER record_change AFTER INSERT OR UPDATE OR DELETE ON ledger.retries
-    FOR EACH ROW EXECUTE FUNCTION ledger.record_change();
+    FOR EACH ROW EXECUTE FUNCTION ledger.record_change('task_id', 'number');
 CREATE TRIGGER record_change AFTER INSERT OR UPDATE OR DELETE ON ledger.forks
     FOR EACH ROW EXECUTE FUNCTION ledger.record_change();

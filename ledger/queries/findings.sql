@@ -1,7 +1,7 @@
 -- name: RecordFinding :none
 -- One that a retry set aside and that is found again stands again.
 INSERT INTO ledger.findings (tenant, run_id, finding_id, task_id, attempt, retry, kind, confidence, key_id, body)
-VALUES (%(tenant)s, %(run_id)s, %(finding_id)s, %(task_id)s, %(attempt)s, %(retry)s, %(kind)s, %(confidence)s,
+VALUES (%(tenant)s, %(run_id)s, %(finding_id)s, %(task_id)s, %(attempt)s, nullif(%(retry)s, 0), %(kind)s, %(confidence)s,
         %(key_id)s, %(body)s)
 ON CONFLICT (tenant, run_id, finding_id) DO UPDATE SET superseded_by = NULL
  WHERE ledger.findings.superseded_by LIKE 'retry %%';
@@ -13,7 +13,7 @@ ON CONFLICT DO NOTHING;
 
 -- name: ListFindings :many
 -- Equally confident ones stand as the researcher named them: an id would order them differently in every run.
-SELECT finding.finding_id, finding.task_id, finding.attempt, finding.retry, finding.kind, finding.confidence, finding.verdict,
+SELECT finding.finding_id, finding.task_id, finding.attempt, coalesce(finding.retry, 0) AS retry, finding.kind, finding.confidence, finding.verdict,
        finding.flagged, finding.superseded_by, finding.key_id, finding.body, finding.created_at,
        array(SELECT evidence_id FROM ledger.finding_evidence AS support
               WHERE support.tenant = finding.tenant AND support.run_id = finding.run_id

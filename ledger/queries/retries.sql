@@ -1,6 +1,6 @@
 -- name: RequestRetry :one
 INSERT INTO ledger.retries (tenant, run_id, task_id, number, rule)
-SELECT %(tenant)s, %(run_id)s, task.task_id, task.retries + 1, %(rule)s
+SELECT %(tenant)s, %(run_id)s, task.task_id, coalesce(task.retries, 0) + 1, %(rule)s
   FROM ledger.tasks AS task
  WHERE task.tenant = %(tenant)s AND task.run_id = %(run_id)s AND task.task_id = %(task_id)s
    AND task.status IN ('complete', 'blocked', 'retryable')
@@ -40,7 +40,7 @@ UPDATE ledger.retries SET settled = %(settled)s
 
 -- name: FindingsOfRetry :many
 -- What was set aside for this retry, and what the retry itself came to.
-SELECT finding_id, retry, superseded_by FROM ledger.findings
+SELECT finding_id, coalesce(retry, 0) AS retry, superseded_by FROM ledger.findings
  WHERE tenant = %(tenant)s AND run_id = %(run_id)s AND task_id = %(task_id)s AND kind <> 'disagreement'
    AND (superseded_by = %(mark)s OR superseded_by IS NULL);
 

@@ -9,15 +9,15 @@ UPDATE ledger.tasks SET status = 'superseded', updated_at = clock_timestamp()
  WHERE tenant = %(tenant)s AND run_id = %(run_id)s AND status = 'pending' AND NOT task_id = ANY (%(kept)s);
 
 -- name: ListTasks :many
-SELECT task_id, position, depends_on, worker, status, attempts, retries, reason, key_id, body
+SELECT task_id, position, depends_on, worker, status, attempts, coalesce(retries, 0) AS retries, reason, key_id, body
   FROM ledger.tasks WHERE tenant = %(tenant)s AND run_id = %(run_id)s ORDER BY position, task_id;
 
 -- name: GetTask :one
-SELECT task_id, position, depends_on, worker, status, attempts, retries, reason, key_id, body
+SELECT task_id, position, depends_on, worker, status, attempts, coalesce(retries, 0) AS retries, reason, key_id, body
   FROM ledger.tasks WHERE tenant = %(tenant)s AND run_id = %(run_id)s AND task_id = %(task_id)s;
 
 -- name: ReadyTasks :many
-SELECT task_id, position, depends_on, worker, status, attempts, retries, reason, key_id, body
+SELECT task_id, position, depends_on, worker, status, attempts, coalesce(retries, 0) AS retries, reason, key_id, body
   FROM ledger.tasks AS waiting
  WHERE tenant = %(tenant)s AND run_id = %(run_id)s AND status IN ('pending', 'running')
    AND NOT EXISTS (

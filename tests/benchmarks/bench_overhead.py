@@ -14,9 +14,10 @@ import pytest
 from langchain_core.runnables import RunnableConfig
 from langgraph.checkpoint.postgres.aio import AsyncPostgresSaver
 
+from graph.runs import start_run
 from graph.runtime import Runtime, open_runtime
 from graph.settings import Settings
-from graph.threads import RECURSION_MAX, start_run
+from graph.threads import RECURSION_MAX
 from ledger.ids import new_run_id
 from nodes.options import RunOptions
 from nodes.tools.toolbox import RunToolbox
