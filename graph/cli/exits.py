@@ -19,6 +19,7 @@ from graph.settings import SettingsInvalid
 from ledger.errors import (
     Ambiguous,
     LeaseLost,
+    LedgerDamaged,
     LedgerError,
     NotFound,
     NotText,
@@ -61,6 +62,7 @@ _BY_ERROR: tuple[tuple[type[Exception], Code], ...] = (
     (LeaseLost, Code.HELD),
     (UnknownWorkflow, Code.BLOCKED),
     (SealKeyMissing, Code.BLOCKED),
+    (LedgerDamaged, Code.BLOCKED),
     *(
         (kind, Code.USAGE)
         for kind in (
