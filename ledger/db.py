@@ -2,8 +2,11 @@
 
 Every write goes through `Ledger.transaction()`, which names tenant, actor and fence for the transaction, so that
 row-level security and the audit log can rest on them. With a run id the transaction begins by checking that this
-process still holds the run; if another took it over, nothing is written. Errors of the driver become errors of
-the ledger here and nowhere else.
+process still holds the run; if another took it over, nothing is written. What a transaction changes of a run is sealed
+before it commits. Errors of the driver become errors of the ledger here and nowhere else.
+
+Locks are taken in one order: the lease of a run, its head, anything else. So a transaction locks the head before the
+first statement that writes for a run, which every such statement names as `run_id`.
 """
 
 import asyncio
@@ -32,6 +35,7 @@ from ledger.errors import (
 from ledger.faults import NO_FAULTS, Faults
 from ledger.keys import KeyRing
 from ledger.payloads import Codec, PlainCodec, pack, unpack
+from ledger.sealing import Anchor, seal
 from ledger.sql import Statement, load
 
 Connection: TypeAlias = psycopg.AsyncConnection[DictRow]
@@ -40,6 +44,7 @@ Pool: TypeAlias = AsyncConnectionPool[Connection]
 _SESSION = load("session")
 _BEGIN = _SESSION["NameTransaction"]
 _BEGIN_HELD = _SESSION["NameTransactionOfRun"]
+_ONE_MOMENT, _LOCK_HEAD = _SESSION["SeeOneMoment"], _SESSION["LockHead"]
 
 # A database that restarts is back within a few seconds; a worker waits that long before it gives up.
 CONNECTION_WAIT_SECONDS = 30.0
@@ -99,6 +104,10 @@ class Transaction:
     actor: str
     fence: int | None
     codec: Codec
+    keys: KeyRing
+    #: The runs that it wrote for, and those whose heads it has locked.
+    written: set[UUID] = field(default_factory=set[UUID])
+    locked: set[UUID] = field(default_factory=set[UUID])
 
     async def one(self, statement: Statement, **values: Any) -> DictRow:
         """Return the one row of a `:one` statement; raises IllegalTransition when a guarded change found no row."""
@@ -116,18 +125,19 @@ class Transaction:
     async def many(self, statement: Statement, **values: Any) -> list[DictRow]:
         """Return the rows of a `:many` statement."""
         assert statement.rows == "many", statement.name
-        cursor = await self.connection.execute(statement.text, {"tenant": self.tenant, **values})
-        return await cursor.fetchall()
+        return await (await self._execute(statement, values)).fetchall()
 
     async def run(self, statement: Statement, **values: Any) -> None:
         """Run a `:none` statement."""
         assert statement.rows == "none", statement.name
-        await self.connection.execute(statement.text, {"tenant": self.tenant, **values})
+        await self._execute(statement, values)
 
     async def run_each(self, statement: Statement, rows: list[dict[str, Any]]) -> None:
         """Run a `:none` statement once for each of many rows, in one round trip."""
         assert statement.rows == "none", statement.name
         if rows:
+            for row in rows:
+                await self._lock_head(statement, row)
             cursor = self.connection.cursor()
             await cursor.executemany(
                 statement.text, [{"tenant": self.tenant, **row} for row in rows]
@@ -144,8 +154,23 @@ class Transaction:
 
     async def _row(self, statement: Statement, rows: str, values: dict[str, Any]) -> DictRow | None:
         assert statement.rows == rows, statement.name
-        cursor = await self.connection.execute(statement.text, {"tenant": self.tenant, **values})
-        return await cursor.fetchone()
+        return await (await self._execute(statement, values)).fetchone()
+
+    async def _execute(
+        self, statement: Statement, values: dict[str, Any]
+    ) -> psycopg.AsyncCursor[DictRow]:
+        await self._lock_head(statement, values)
+        return await self.connection.execute(statement.text, {"tenant": self.tenant, **values})
+
+    async def _lock_head(self, statement: Statement, values: dict[str, Any]) -> None:
+        run_id: UUID | None = values.get("run_id")
+        if run_id is None or not statement.writes:
+            return
+        self.written.add(run_id)
+        if run_id not in self.locked and not statement.on_lease:
+            self.locked.add(run_id)
+            key = {"tenant": self.tenant, "run_id": run_id}
+            await self.connection.execute(_LOCK_HEAD.text, key)
 
 
 @dataclass(frozen=True, slots=True)
@@ -160,21 +185,26 @@ class Ledger:
     codec: Codec = field(default_factory=PlainCodec)
     faults: Faults = NO_FAULTS
     held: dict[UUID, int] = field(default_factory=dict[UUID, int])
+    #: The newest version of each run that this process has written, and its seal.
+    newest: dict[UUID, Anchor] = field(default_factory=dict[UUID, Anchor])
     #: What waits to be committed, by run and lane, and the tasks that commit it: see ledger/groups.py.
     waiting: dict[tuple[UUID, str], Any] = field(default_factory=dict[tuple[UUID, str], Any])
     committing: set[asyncio.Task[None]] = field(default_factory=set[asyncio.Task[None]])
 
     @asynccontextmanager
     async def transaction(
-        self, run_id: UUID | None = None, *, actor: str | None = None
+        self, run_id: UUID | None = None, *, actor: str | None = None, one_moment: bool = False
     ) -> AsyncGenerator[Transaction]:
         """Open a transaction; with a run id it is refused unless this process still holds that run.
 
-        Raises LeaseLost, RunCancelled, DatabaseUnavailable, DatabaseFull, at the latest when the block ends; the
-        transaction then changed nothing.
+        `one_moment` makes all that it reads one moment's view, whatever commits meanwhile.
+
+        Raises LeaseLost, RunCancelled, DatabaseUnavailable, DatabaseFull, and where it wrote for a run SealKeyMissing or
+        LedgerDamaged, at the latest when the block ends; the transaction then changed nothing.
         """
         fence = self.held.get(run_id) if run_id else None
         name = actor or self.worker
+        sealed: dict[UUID, Anchor] = {}
         with wrap_errors():
             async with (
                 self.pool.connection(timeout=CONNECTION_WAIT_SECONDS) as connection,
@@ -183,13 +213,21 @@ class Ledger:
                 connection.pipeline(),
                 connection.transaction(),
             ):
+                if one_moment:
+                    await connection.execute(_ONE_MOMENT.text)
                 values = {"tenant": self.tenant, "actor": name, "fence": str(fence or "")}
                 if run_id is None:
                     await connection.execute(_BEGIN.text, values)
                 else:
                     held = {"run_id": run_id, "held": fence}
                     await connection.execute(_BEGIN_HELD.text, values | held)
-                yield Transaction(connection, self.tenant, name, fence, self.codec)
+                tx = Transaction(connection, self.tenant, name, fence, self.codec, self.keys)
+                yield tx
+                if tx.written:
+                    sealed = await seal(connection, self.tenant, self.keys, tx.written, self.newest)
+        for run, anchor in sealed.items():
+            # A later transaction's task may have been first to get here.
+            self.newest[run] = max(self.newest.get(run, anchor), anchor)
 
 
 async def connection_beside(pool: Pool) -> Connection:

@@ -1,10 +1,12 @@
 """What extractors made of documents: each document is read once and known for every later corpus.
 
 An extraction is named by the digest of the bytes and by the extractor with its version. A document that could not be
-read is remembered with the reason, so that it is not tried again.
+read is remembered with the reason, so that it is not tried again. Every run may use what one has read, so each row has
+a seal of its own: one that does not verify counts as absent, and the document is read anew.
 """
 
-from collections.abc import Sequence
+import logging
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -14,6 +16,8 @@ from ledger import artifacts
 from ledger.canonical import digest
 from ledger.db import Ledger, Transaction
 from ledger.sql import load
+
+_LOG = logging.getLogger("perdure")
 
 _SQL = load("documents")
 _KNOWN, _RECORD = _SQL["KnownExtractions"], _SQL["RecordExtraction"]
@@ -53,12 +57,12 @@ async def known(
             contents=[content for content, _ in keys],
             extractors=[extractor for _, extractor in keys],
         )
-        found = [_extraction(tx, row) for row in rows]
+        found = [_extraction(tx, row) for row in rows if _verifies(tx, row)]
     return {(extraction.content_artifact, extraction.extractor): extraction for extraction in found}
 
 
 async def keep(ledger: Ledger, batch: Sequence[NewExtraction]) -> list[Extraction]:
-    """Store bytes, texts and extractions in one transaction; what is stored already stays as it is."""
+    """Store bytes, texts and extractions in one transaction; an extraction replaces the one that is there."""
     async with ledger.transaction() as tx:
         return await record(tx, batch)
 
@@ -87,13 +91,33 @@ def _made(new: NewExtraction) -> Extraction:
 
 
 def _row(tx: Transaction, extraction: Extraction) -> dict[str, Any]:
-    return {
+    row = {
         "content_artifact": extraction.content_artifact,
         "extractor": extraction.extractor,
         "media_type": extraction.media_type,
         "text_artifact": extraction.text_artifact,
         **tx.pack({"title": extraction.title, "reason": extraction.reason}),
     }
+    key_id, seal = tx.keys.sign(*_parts(tx, row))
+    return {**row, "seal_key_id": key_id, "seal": seal}
+
+
+def _parts(tx: Transaction, row: Mapping[str, Any]) -> tuple[str, ...]:
+    names = ("content_artifact", "extractor", "media_type", "key_id")
+    text = [] if row["text_artifact"] is None else [row["text_artifact"]]
+    return ("extraction", tx.tenant, *(row[name] for name in names), row["body"].hex(), *text)
+
+
+def _verifies(tx: Transaction, row: DictRow) -> bool:
+    known = row["seal"] is not None and row["seal_key_id"] in tx.keys.ids
+    if known and tx.keys.verifies(row["seal_key_id"], row["seal"], *_parts(tx, row)):
+        return True
+    _LOG.warning(
+        "what %s made of %s is not sealed with a key that is here; the document is read anew",
+        row["extractor"],
+        row["content_artifact"],
+    )
+    return False
 
 
 def _extraction(tx: Transaction, row: DictRow) -> Extraction:

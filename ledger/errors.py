@@ -13,6 +13,7 @@ LedgerError
 ├── LeaseLost               another worker took the run over; nothing was written
 ├── RunCancelled            the run was cancelled; nothing was written
 ├── SealKeyMissing          a seal needs a key that this process does not hold
+├── LedgerDamaged           what is recorded of a run does not match its seals; nothing was written
 ├── IllegalTransition       a row was not in the state that the change leaves
 ├── ReviewClosed            a review that is decided already, or whose subject has changed
 ├── ArtifactCorrupt         stored bytes no longer match their digest
@@ -96,6 +97,17 @@ class SealKeyMissing(LedgerError):
             " the file seal.key of PERDURE_HOME from a backup; `perdure doctor` names the keys that are in use"
         )
         self.key_id = key_id
+
+
+class LedgerDamaged(LedgerError):
+    """What is recorded of a run does not match its seals; nothing was written on top of it."""
+
+    def __init__(self, run_id: UUID, what: str) -> None:
+        super().__init__(
+            f"what is recorded of run {run_id} was changed from outside ({what}), so nothing more was written;"
+            f" `perdure verify {run_id}` lists all damage"
+        )
+        self.run_id = run_id
 
 
 class IllegalTransition(LedgerError):

@@ -6,19 +6,34 @@ number, `:none` none. Values are passed by name only; nothing is ever formatted 
 
 import re
 from dataclasses import dataclass
+from functools import cached_property
 from importlib.resources import files
 from typing import LiteralString, cast
 
+_COMMENT = re.compile(r"^--.*$", re.MULTILINE)
+# FOR UPDATE and DO UPDATE count too: whoever locks a row is about to write.
+_WRITES = re.compile(r"\b(INSERT INTO|UPDATE|DELETE FROM|pg_advisory_xact_lock)\b")
+_LEASES = re.compile(r"\bledger\.leases\b")
 _HEADER = re.compile(r"^-- name: (\w+) :(one|maybe|many|none)$", re.MULTILINE)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Statement:
     """One named statement; `rows` is one, maybe, many or none."""
 
     name: str
     rows: str
     text: LiteralString
+
+    @cached_property
+    def writes(self) -> bool:
+        """Whether it changes or locks anything."""
+        return bool(_WRITES.search(_COMMENT.sub("", self.text)))
+
+    @cached_property
+    def on_lease(self) -> bool:
+        """Whether it is about a lease, which is locked before the head of its run."""
+        return bool(_LEASES.search(_COMMENT.sub("", self.text)))
 
 
 def load(noun: str) -> dict[str, Statement]:

@@ -4,13 +4,12 @@ Reads only. Artifacts are read one at a time, so that a run is verified in the m
 that shares a text is checked while that text is at hand.
 """
 
-import json
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from uuid import UUID
 
-from ledger import artifacts, audit, citations, evidence, journal, records, runs
+from ledger import artifacts, audit, citations, evidence, integrity, journal, records, runs
 from ledger.db import Transaction
 from ledger.errors import ArtifactCorrupt, NotFound
 from ledger.evidence import CONTEXT_CHARACTERS, Evidence
@@ -50,6 +49,7 @@ async def verify(
     """Return the checks of a run; `progress` is told after each artifact. Raises NotFound for a run that is not there."""
     run = await runs.get(tx, run_id)
     return (
+        await _rows(tx, run_id),
         await _artifacts(tx, run, progress),
         await _quotes(tx, run_id),
         await _citations(tx, run),
@@ -62,7 +62,7 @@ async def verify(
 
 async def _artifacts(tx: Transaction, run: runs.Run, progress: Callable[[int], None]) -> Check:
     names = [row["artifact_id"] for row in await tx.many(_ARTIFACTS, run_id=run.run_id)]
-    names += await _of_corpus(tx, run.corpus_artifact)
+    names += await integrity.corpus_artifacts(tx, run.corpus_artifact)
     problems: list[str] = []
     unique = list(dict.fromkeys(names))
     for done, name in enumerate(unique, start=1):
@@ -76,19 +76,9 @@ async def _artifacts(tx: Transaction, run: runs.Run, progress: Callable[[int], N
     return _check("artifacts", problems, f"{len(unique)} match their digests")
 
 
-async def _of_corpus(tx: Transaction, corpus_artifact: str | None) -> list[str]:
-    """Return the artifacts that a run's corpus consists of; none of one that cannot be read, which is told anyway."""
-    if corpus_artifact is None:
-        return []
-    try:
-        manifest = json.loads(await artifacts.get(tx, corpus_artifact))
-    except (NotFound, ArtifactCorrupt):
-        return []
-    return [
-        document[name]
-        for document in manifest["documents"]
-        for name in ("content_artifact", "text_artifact")
-    ]
+async def _rows(tx: Transaction, run_id: UUID) -> Check:
+    problems = [str(damage) for damage in await integrity.damage(tx, run_id)]
+    return _check("rows", problems, "every row, and its history, is as it was sealed")
 
 
 async def _quotes(tx: Transaction, run_id: UUID) -> Check:

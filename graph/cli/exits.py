@@ -20,6 +20,7 @@ from ledger.errors import (
     Ambiguous,
     CredentialRefused,
     LeaseLost,
+    LedgerDamaged,
     LedgerError,
     NotFound,
     NotText,
@@ -70,6 +71,7 @@ _BY_ERROR: tuple[tuple[type[Exception], Code], ...] = (
         )
     ),
     (SealKeyMissing, Code.BLOCKED),
+    (LedgerDamaged, Code.BLOCKED),
     *(
         (kind, Code.USAGE)
         for kind in (

@@ -72,3 +72,40 @@ CREATE TRIGGER record_change AFTER INSERT OR UPDATE OR DELETE ON ledger.retries
     FOR EACH ROW EXECUTE FUNCTION ledger.record_change('task_id', 'number');
 CREATE TRIGGER record_change AFTER INSERT OR UPDATE OR DELETE ON ledger.forks
     FOR EACH ROW EXECUTE FUNCTION ledger.record_change();
+
+-- As of migration 0002, with the tables of this one.
+CREATE OR REPLACE FUNCTION ledger.rows_of(of_tenant text, of_run uuid) RETURNS TABLE (table_name text, row_key text, "row" jsonb)
+LANGUAGE sql STABLE SET timezone = 'UTC' SET bytea_output = 'hex' SET extra_float_digits = 1 AS $$
+SELECT 'runs', '', to_jsonb(r) FROM ledger.runs AS r WHERE tenant = of_tenant AND run_id = of_run
+UNION ALL
+SELECT 'leases', '', ledger.recorded_part('leases', to_jsonb(r)) FROM ledger.leases AS r
+ WHERE tenant = of_tenant AND run_id = of_run
+UNION ALL
+SELECT 'tasks', task_id, to_jsonb(r) FROM ledger.tasks AS r WHERE tenant = of_tenant AND run_id = of_run
+UNION ALL
+SELECT 'operations', operation_id, to_jsonb(r) FROM ledger.operations AS r WHERE tenant = of_tenant AND run_id = of_run
+UNION ALL
+SELECT 'attempts', concat_ws(' ', operation_id, number), to_jsonb(r) FROM ledger.attempts AS r
+ WHERE tenant = of_tenant AND run_id = of_run
+UNION ALL
+SELECT 'sources', source_id, to_jsonb(r) FROM ledger.sources AS r WHERE tenant = of_tenant AND run_id = of_run
+UNION ALL
+SELECT 'evidence', evidence_id, to_jsonb(r) FROM ledger.evidence AS r WHERE tenant = of_tenant AND run_id = of_run
+UNION ALL
+SELECT 'findings', finding_id, to_jsonb(r) FROM ledger.findings AS r WHERE tenant = of_tenant AND run_id = of_run
+UNION ALL
+SELECT 'finding_evidence', concat_ws(' ', finding_id, position), to_jsonb(r) FROM ledger.finding_evidence AS r
+ WHERE tenant = of_tenant AND run_id = of_run
+UNION ALL
+SELECT 'citations', concat_ws(' ', report_artifact, number), to_jsonb(r) FROM ledger.citations AS r
+ WHERE tenant = of_tenant AND run_id = of_run
+UNION ALL
+SELECT 'reviews', review_id, to_jsonb(r) FROM ledger.reviews AS r WHERE tenant = of_tenant AND run_id = of_run
+UNION ALL
+SELECT 'recoveries', number::text, to_jsonb(r) FROM ledger.recoveries AS r WHERE tenant = of_tenant AND run_id = of_run
+UNION ALL
+SELECT 'retries', concat_ws(' ', task_id, number), to_jsonb(r) FROM ledger.retries AS r
+ WHERE tenant = of_tenant AND run_id = of_run
+UNION ALL
+SELECT 'forks', '', to_jsonb(r) FROM ledger.forks AS r WHERE tenant = of_tenant AND run_id = of_run
+$$;

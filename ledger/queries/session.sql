@@ -12,3 +12,10 @@ SELECT set_config('perdure.tenant', %(tenant)s, true),
 
 -- name: CheckFenceOnly :one
 SELECT ledger.check_fence(%(tenant)s, %(run_id)s, %(fence)s);
+
+-- name: SeeOneMoment :none
+SET TRANSACTION ISOLATION LEVEL REPEATABLE READ;
+
+-- name: LockHead :maybe
+-- Before anything else of the run is locked; two that write for it would otherwise wait for each other.
+SELECT FROM ledger.heads WHERE tenant = %(tenant)s AND run_id = %(run_id)s FOR UPDATE;
