@@ -18,10 +18,12 @@ from psycopg.conninfo import conninfo_to_dict
 from graph.cluster import EmbeddedPostgresFailed
 from graph.opening import connect, open_database
 from graph.runtime import researcher
+from graph.seal_keys import FILE, known_keys
 from graph.settings import Settings, SettingsInvalid, load_settings
 from ledger.db import Connection, wrap_errors
-from ledger.errors import LedgerError
+from ledger.errors import LedgerError, SealKeyMissing
 from ledger.migrate import migrations, pending
+from ledger.sealing import used_keys
 from ledger.verification import Check
 from nodes.options import BadInput
 
@@ -97,12 +99,12 @@ async def _database(settings: Settings) -> Sequence[Check]:
         async with open_database(settings) as url:
             with wrap_errors():
                 async with await connect(url) as connection:
-                    return await _connected(connection, _place(settings, url))
+                    return await _connected(settings, connection, _place(settings, url))
     except (LedgerError, EmbeddedPostgresFailed) as error:
         return (Check("database", ok=False, detail=str(error)),)
 
 
-async def _connected(connection: Connection, place: str) -> Sequence[Check]:
+async def _connected(settings: Settings, connection: Connection, place: str) -> Sequence[Check]:
     number = connection.info.server_version // 10_000
     server = Check(
         "database",
@@ -112,7 +114,23 @@ async def _connected(connection: Connection, place: str) -> Sequence[Check]:
     missing = await pending(connection)
     told = f"{missing} of {len(migrations())} not applied yet; `perdure migrate` applies them"
     # Not a failure: the next run applies them.
-    return server, Check("migrations", ok=True, detail=told if missing else "all applied")
+    migrated = Check("migrations", ok=True, detail=told if missing else "all applied")
+    return server, migrated, await _seal_keys(settings, connection, migrated=not missing)
+
+
+async def _seal_keys(settings: Settings, connection: Connection, *, migrated: bool) -> Check:
+    """Say which keys runs were sealed with and which of them are here; of a key only its id is told."""
+    try:
+        ring = known_keys(settings)
+    except SettingsInvalid as error:
+        return Check("seal key", ok=False, detail=str(error))
+    used = await used_keys(connection, settings.tenant) if migrated else []
+    if missing := [name for name in used if name not in ring.ids]:
+        return Check("seal key", ok=False, detail=str(SealKeyMissing(", ".join(missing))))
+    where = "PERDURE_SEAL_KEY" if settings.seal_key else str(settings.home / FILE)
+    if not ring.keys:
+        return Check("seal key", ok=True, detail=f"none yet; the first run makes one in {where}")
+    return Check("seal key", ok=True, detail=f"{ring.key_id} seals, from {where}: keep a backup")
 
 
 def _place(settings: Settings, url: str) -> str:

@@ -21,8 +21,9 @@ from graph.seal_keys import seal_keys
 from graph.settings import Settings
 from graph.tracing import tracing
 from graph.versions import WORKFLOW_VERSION, fingerprint
-from ledger.db import Ledger, Pool
+from ledger.db import Ledger, Pool, wrap_errors
 from ledger.faults import NO_FAULTS, Faults
+from ledger.sealing import used_keys
 from nodes.options import BadInput
 from nodes.researchers.base import Researcher
 from nodes.researchers.extractive import ExtractiveResearcher
@@ -76,7 +77,9 @@ async def open_runtime(
         saver_pool = await stack.enter_async_context(
             open_pool(database_url, settings.pool_size, LANGGRAPH_SCHEMA)
         )
-        keys = seal_keys(settings, ())
+        with wrap_errors():
+            async with pool.connection() as connection:
+                keys = seal_keys(settings, await used_keys(connection, settings.tenant))
         ledger = Ledger(pool, this_worker(), settings.tenant, keys, faults=faults)
         toolbox = RunToolbox(
             ledger, settings.home / "index", await _web(settings, stack), tuple(settings.corpus)

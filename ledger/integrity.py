@@ -16,7 +16,7 @@ from typing_extensions import override
 
 from ledger import artifacts, audit
 from ledger.db import Transaction
-from ledger.errors import IllegalTransition, LedgerError
+from ledger.errors import IllegalTransition, LedgerError, SealKeyMissing
 from ledger.sealing import Anchor, parts
 from ledger.sql import load
 
@@ -28,6 +28,7 @@ _ROWS, _CHANGES, _CHAIN, _HEAD = (
     _SQL["GetHead"],
 )
 _ARTIFACTS, _AS_OF = _SQL["DamagedArtifacts"], _SQL["RowsAsOf"]
+_KEY_OF_RUN = load("sealing")["KeyOfRun"]
 _CORPUS, _WAS_SEALED, _ADOPT = _SQL["CorpusOfRun"], _SQL["WasSealed"], _SQL["AdoptRows"]
 
 
@@ -152,6 +153,13 @@ async def newest_version(tx: Transaction, run_id: UUID) -> Anchor | None:
     """Return the newest sealed version of a run's rows with its seal, unverified; None where nothing is sealed."""
     head = await tx.maybe(_HEAD, run_id=run_id)
     return (head["version"], head["seal"]) if head and head["seal"] else None
+
+
+async def check_key(tx: Transaction, run_id: UUID) -> None:
+    """Raise SealKeyMissing where the newest seal of a run was made with a key that is not here; reads only."""
+    row = await tx.maybe(_KEY_OF_RUN, run_id=run_id)
+    if row is not None and row["registered"] and row["key_id"] not in tx.keys.ids:
+        raise SealKeyMissing(row["key_id"])
 
 
 async def as_of(tx: Transaction, run_id: UUID, version: int) -> dict[str, list[dict[str, Any]]]:

@@ -19,7 +19,7 @@ from ledger.sql import load
 Anchor: TypeAlias = tuple[int, str]
 
 _SQL = load("sealing")
-_CHANGED, _SEAL = _SQL["ChangedVersions"], _SQL["SealVersion"]
+_CHANGED, _SEAL, _USED = _SQL["ChangedVersions"], _SQL["SealVersion"], _SQL["UsedKeys"]
 
 
 def parts(
@@ -65,3 +65,9 @@ def _check_before(tenant: str, keys: KeyRing, row: DictRow, known: Anchor | None
     over = parts(tenant, run_id, before, row["earlier_seal"], row["content_before"])
     if not keys.verifies(row["key_id"], row["seal"], *over):
         raise LedgerDamaged(run_id, f"the seal of version {before} does not verify")
+
+
+async def used_keys(connection: psycopg.AsyncConnection[DictRow], tenant: str) -> list[str]:
+    """Return the ids of all keys that ever sealed for a tenant, the oldest first."""
+    cursor = await connection.execute(_USED.text, {"tenant": tenant})
+    return [row["key_id"] for row in await cursor.fetchall()]

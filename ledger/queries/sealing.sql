@@ -23,3 +23,11 @@ WITH registered AS (
     VALUES (%(tenant)s, %(run_id)s, %(version)s, %(content)s, %(key_id)s, %(seal)s)
 )
 UPDATE ledger.heads SET key_id = %(key_id)s, seal = %(seal)s WHERE tenant = %(tenant)s AND run_id = %(run_id)s;
+
+-- name: UsedKeys :many
+SELECT key_id FROM ledger.seal_keys WHERE tenant = %(tenant)s ORDER BY first_used_at;
+
+-- name: KeyOfRun :maybe
+SELECT head.key_id, EXISTS (SELECT FROM ledger.seal_keys AS known
+                             WHERE known.tenant = head.tenant AND known.key_id = head.key_id) AS registered
+  FROM ledger.heads AS head WHERE head.tenant = %(tenant)s AND head.run_id = %(run_id)s;
