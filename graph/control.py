@@ -119,7 +119,7 @@ async def _check_history(tx: Transaction, origin: UUID, record: CheckpointRecord
     assert record.ledger_version is not None
     damage = await integrity.damaged_history(tx, origin, record.ledger_version)
     if damage:
-        raise LedgerDamaged(origin, [str(each) for each in damage])
+        raise LedgerDamaged(origin, "; ".join(str(each) for each in damage[:3]))
 
 
 async def _open_review(tx: Transaction, origin: UUID, loaded: CheckpointTuple) -> Review | None:

@@ -27,6 +27,7 @@ from ledger.errors import (
     DatabaseUnavailable,
     IllegalTransition,
     LeaseLost,
+    LedgerDamaged,
     LedgerError,
     RunCancelled,
     SchemaOutdated,
@@ -71,6 +72,9 @@ def _translated(error: psycopg.Error) -> LedgerError:
             return RunCancelled(
                 "this run was cancelled; nothing more was written. `perdure show` has what was found"
             )
+        case "PF003":
+            run_id, _, row = (error.diag.message_detail or "").partition(" ")
+            return LedgerDamaged(UUID(run_id), f"{row} is not as it was sealed")
         case "40P01" | "40001":
             return WriteConflict("another transaction was in the way; `perdure resume` goes on")
         case "53100":

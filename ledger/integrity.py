@@ -59,18 +59,34 @@ async def damage(tx: Transaction, run_id: UUID, anchor: Anchor | None = None) ->
             Damage(f"row {row['table_name']} {row['row_key']}".rstrip(), row["problem"])
             for row in await tx.many(_ROWS, run_id=run_id)
         ]
-        found += [
-            Damage(
-                f"change {row['sequence']} of version {row['version']}"
-                f" (row {row['table_name']} {row['row_key']})",
-                "changed",
-            )
-            for row in await tx.many(_CHANGES, run_id=run_id)
-        ]
-        found += _of_chain(tx, run_id, chain)
+        found += await _of_history(tx, run_id, chain)
         found += _of_head(head, chain[-1] if chain else None)
         found += _of_anchor(anchor, chain)
     return found + await damaged_artifacts(tx, run_id)
+
+
+async def damaged_history(tx: Transaction, run_id: UUID, version: int) -> list[Damage]:
+    """Return what is not as it was sealed of the history up to a version; the rows as they are now count for nothing."""
+    chain = [row for row in await tx.many(_CHAIN, run_id=run_id) if row["version"] <= version]
+    found = list(await _of_history(tx, run_id, chain, version))
+    if not chain or chain[-1]["version"] != version:
+        found.append(Damage(f"seal of version {version}", "missing"))
+    return found
+
+
+async def _of_history(
+    tx: Transaction, run_id: UUID, chain: Sequence[DictRow], until: int | None = None
+) -> list[Damage]:
+    changed = [
+        Damage(
+            f"change {row['sequence']} of version {row['version']}"
+            f" (row {row['table_name']} {row['row_key']})",
+            "changed",
+        )
+        for row in await tx.many(_CHANGES, run_id=run_id)
+        if until is None or row["version"] <= until
+    ]
+    return [*changed, *_of_chain(tx, run_id, chain)]
 
 
 def _of_chain(tx: Transaction, run_id: UUID, chain: Sequence[DictRow]) -> Iterable[Damage]:

@@ -85,15 +85,24 @@ DECLARE
     of_tenant text := wanted ->> 'tenant';
     of_run  uuid := wanted ->> 'run_id';
     key     text := concat_ws(' ', wanted ->> TG_ARGV[0], wanted ->> TG_ARGV[1]);
+    before  jsonb := CASE TG_OP WHEN 'INSERT' THEN NULL ELSE ledger.recorded_part(TG_TABLE_NAME, to_jsonb(OLD)) END;
+    known   jsonb;
     head    record;
 BEGIN
-    IF TG_OP = 'UPDATE' AND wanted = ledger.recorded_part(TG_TABLE_NAME, to_jsonb(OLD)) THEN
+    IF TG_OP = 'UPDATE' AND wanted = before THEN
         RETURN NULL;
     END IF;
     SELECT version, transaction, recorded INTO head
       FROM ledger.heads WHERE tenant = of_tenant AND run_id = of_run;
     IF NOT head.recorded THEN
         RETURN NULL;
+    END IF;
+    -- Nothing is written over a row that is not as it was recorded: the seal of the change would vouch for the rest of it.
+    SELECT row INTO known FROM ledger.changes
+     WHERE tenant = of_tenant AND run_id = of_run AND table_name = TG_TABLE_NAME AND row_key = key
+     ORDER BY version DESC, sequence DESC LIMIT 1;
+    IF NOT ledger.stands(before, known) THEN
+        RAISE EXCEPTION 'damaged row' USING ERRCODE = 'PF003', DETAIL = concat_ws(' ', of_run, 'row', TG_TABLE_NAME, key);
     END IF;
     IF head.transaction IS DISTINCT FROM pg_current_xact_id() THEN
         INSERT INTO ledger.heads AS mine (tenant, run_id, version, transaction)

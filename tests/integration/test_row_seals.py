@@ -9,10 +9,11 @@ from uuid import UUID
 import pytest
 
 from graph.runs import start_run
-from ledger import integrity
+from ledger import integrity, runs, tasks
 from ledger.db import Ledger
+from ledger.errors import LedgerDamaged
 from ledger.integrity import Damage
-from tests.support.ledgers import open_ledger
+from tests.support.ledgers import new_run, open_ledger
 from tests.support.postgres import temporary_database
 from tests.support.runtimes import QUESTION, decided, options, runtime_on, write_corpus
 from tests.support.tampering import Tampering, single_row_changes, unguarded
@@ -99,3 +100,25 @@ async def test_every_change_of_a_row_is_found_by_its_name(finished: Finished, ta
         <= {damage.part for damage in found}
     }
     assert unnamed == {}
+
+
+async def test_nothing_is_written_over_a_row_that_is_not_as_it_was_sealed(
+    database_url: str,
+) -> None:
+    """The seal of an innocent change would vouch for the edited rest of the row; a row that was dropped is not made again."""
+    async with open_ledger(database_url) as ledger:
+        run_id = await new_run(ledger, task_ids=("t1", "t2"))
+        async with ledger.pool.connection() as connection:
+            await connection.execute("SET session_replication_role = replica")
+            await connection.execute("UPDATE ledger.runs SET workflow_version = 9")
+            await connection.execute("DELETE FROM ledger.tasks WHERE task_id = 't2'")
+            await connection.execute("SET session_replication_role = DEFAULT")
+        with pytest.raises(LedgerDamaged, match="row runs"):
+            async with ledger.transaction() as tx:
+                await runs.set_status(tx, run_id, "paused")
+        with pytest.raises(LedgerDamaged, match="row tasks t2"):
+            async with ledger.transaction() as tx:
+                await tasks.add(tx, run_id, [("t2", "Question t2?", ())], "branch")
+        async with ledger.transaction(one_moment=True) as tx:
+            found = [str(each) for each in await integrity.damage(tx, run_id)]
+        assert found == ["row runs: changed", "row tasks t2: missing"]
