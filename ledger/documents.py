@@ -105,7 +105,8 @@ def _row(tx: Transaction, extraction: Extraction) -> dict[str, Any]:
 def _parts(tx: Transaction, row: Mapping[str, Any]) -> tuple[str, ...]:
     names = ("content_artifact", "extractor", "media_type", "key_id")
     text = [] if row["text_artifact"] is None else [row["text_artifact"]]
-    return ("extraction", tx.tenant, *(row[name] for name in names), row["body"].hex(), *text)
+    body = bytes(row["body"] or b"").hex()
+    return ("extraction", tx.tenant, *(row[name] for name in names), body, *text)
 
 
 def _verifies(tx: Transaction, row: DictRow) -> bool:

@@ -124,11 +124,10 @@ def _of_head(head: DictRow | None, last: DictRow | None) -> Iterable[Damage]:
             yield Damage("head", "missing")
         return
     newest = last or {"version": 0, "key_id": None, "seal": None}
-    if head["version"] > newest["version"]:
+    if (head["version"] or 0) > newest["version"]:
         yield Damage(f"versions {newest['version'] + 1} to {head['version']}", "missing")
-    if not head["recorded"] or any(
-        head[name] != newest[name] for name in ("version", "key_id", "seal")
-    ):
+    same = all(head[name] == newest[name] for name in ("version", "key_id", "seal"))
+    if not (same and head["recorded"]):
         yield Damage("head", "changed")
 
 
@@ -161,7 +160,7 @@ async def corpus_artifacts(tx: Transaction, corpus_artifact: str | None) -> list
             for document in manifest["documents"]
             for name in ("content_artifact", "text_artifact")
         ]
-    except (LedgerError, ValueError, LookupError, TypeError):
+    except (LedgerError, ValueError, LookupError, TypeError, RecursionError):
         return []
 
 

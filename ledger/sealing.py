@@ -56,12 +56,12 @@ def _check_before(tenant: str, keys: KeyRing, row: DictRow, known: Anchor | None
     run_id, before = row["run_id"], row["version"] - 1
     if known and (before < known[0] or (before == known[0] and row["seal"] != known[1])):
         raise LedgerDamaged(run_id, f"version {known[0]} was there and is gone")
+    if before and row["seal"] is None:
+        raise LedgerDamaged(run_id, f"version {before} has no seal")
     if (row["head_key_id"], row["head_seal"]) != (row["key_id"], row["seal"]):
         raise LedgerDamaged(run_id, f"the head does not name the seal of version {before}")
-    if before == 0:
+    if not before:
         return
-    if row["seal"] is None:
-        raise LedgerDamaged(run_id, f"version {before} has no seal")
     over = parts(tenant, run_id, before, row["earlier_seal"], row["content_before"])
     if not keys.verifies(row["key_id"], row["seal"], *over):
         raise LedgerDamaged(run_id, f"the seal of version {before} does not verify")

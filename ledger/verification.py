@@ -5,7 +5,7 @@ that shares a text is checked while that text is at hand.
 """
 
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
 from uuid import UUID
 
@@ -14,6 +14,7 @@ from ledger.db import Transaction
 from ledger.errors import ArtifactCorrupt, NotFound
 from ledger.evidence import CONTEXT_CHARACTERS, Evidence
 from ledger.journal import Request
+from ledger.payloads import UnknownKey
 from ledger.records import CheckpointRecord
 from ledger.sql import load
 
@@ -26,6 +27,9 @@ _ARTIFACTS, _ACCEPTED, _UNSUPPORTED = (
 
 # Damage is usually one thing with many consequences; the first few name it.
 PROBLEMS_TOLD_MAX = 5
+
+# What reading damaged rows may raise: payloads that are no JSON, or another; values that a row cannot have.
+UNREADABLE = (UnknownKey, ValueError, TypeError, LookupError, AttributeError)
 
 # A report's own brackets: those in quoted text are escaped (nodes/report.py).
 _CITED = re.compile(r"(?<!\\)\[(\d+)\]")
@@ -47,17 +51,31 @@ async def verify(
     tx: Transaction, run_id: UUID, progress: Callable[[int], None] = lambda done: None
 ) -> tuple[Check, ...]:
     """Return the checks of a run; `progress` is told after each artifact. Raises NotFound for a run that is not there."""
-    run = await runs.get(tx, run_id)
-    return (
-        await _rows(tx, run_id),
-        await _artifacts(tx, run, progress),
-        await _quotes(tx, run_id),
-        await _citations(tx, run),
-        await _findings(tx, run_id),
-        await _journal(tx, run_id),
-        await _checkpoints(tx, run_id),
-        await _audit(tx, run),
-    )
+    found = [await _rows(tx, run_id)]
+    try:
+        run = await runs.get(tx, run_id)
+    except UNREADABLE as error:
+        return (*found, _unreadable("run", error))
+    looks: dict[str, Callable[[], Awaitable[Check]]] = {
+        "artifacts": lambda: _artifacts(tx, run, progress),
+        "quotes": lambda: _quotes(tx, run_id),
+        "citations": lambda: _citations(tx, run),
+        "findings": lambda: _findings(tx, run_id),
+        "journal": lambda: _journal(tx, run_id),
+        "checkpoints": lambda: _checkpoints(tx, run_id),
+        "audit log": lambda: _audit(tx, run),
+    }
+    for name, look in looks.items():
+        try:
+            found.append(await look())
+        except UNREADABLE as error:
+            found.append(_unreadable(name, error))
+    return tuple(found)
+
+
+def _unreadable(name: str, error: Exception) -> Check:
+    detail = f"what is stored cannot be read ({type(error).__name__})"
+    return Check(name, ok=False, detail=detail)
 
 
 async def _artifacts(tx: Transaction, run: runs.Run, progress: Callable[[int], None]) -> Check:

@@ -43,7 +43,7 @@ def looked(look: Callable[[Transaction], Awaitable[T]]) -> T:
     """Return what one transaction sees; nothing is worked."""
 
     async def work() -> T:
-        async with open_ledger(settings()) as ledger, ledger.transaction() as tx:
+        async with open_ledger(settings()) as ledger, ledger.transaction(one_moment=True) as tx:
             return await look(tx)
 
     return asyncio.run(work())

@@ -56,9 +56,9 @@ WITH named AS (
 ), examined AS (
     SELECT named.artifact_id,
            CASE WHEN artifact.artifact_id IS NULL THEN 'missing'
-                WHEN artifact.key_id <> 'plain' THEN 'stored under a key that never was'
-                WHEN artifact.size_bytes <> length(artifact.body)
-                  OR artifact.artifact_id <> 'sha256:' || encode(sha256(artifact.body), 'hex') THEN 'changed'
+                WHEN artifact.key_id IS DISTINCT FROM 'plain' THEN 'stored under a key that never was'
+                WHEN artifact.size_bytes IS DISTINCT FROM length(artifact.body)
+                  OR artifact.artifact_id IS DISTINCT FROM 'sha256:' || encode(sha256(artifact.body), 'hex') THEN 'changed'
            END AS problem
       FROM named LEFT JOIN ledger.artifacts AS artifact
         ON artifact.tenant = %(tenant)s AND artifact.artifact_id = named.artifact_id

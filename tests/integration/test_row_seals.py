@@ -122,3 +122,103 @@ async def test_nothing_is_written_over_a_row_that_is_not_as_it_was_sealed(
         async with ledger.transaction(one_moment=True) as tx:
             found = [str(each) for each in await integrity.damage(tx, run_id)]
         assert found == ["row runs: changed", "row tasks t2: missing"]
+
+
+@pytest.mark.parametrize("table", ["changes", "seals", "heads"])
+async def test_every_change_of_the_history_is_found_by_its_version(
+    finished: Finished, table: str
+) -> None:
+    found = await found_after_each(finished, table)
+    assert len(found) >= 5
+    unnamed = {
+        change.name: damage
+        for change, damage in found
+        if not all(
+            any(part_of_history(table, row) in f"{each.part} " for each in damage)
+            for row in change.rows
+        )
+    }
+    assert unnamed == {}
+
+
+def part_of_history(table: str, row: str) -> str:
+    return "head " if table == "heads" else f"version {row.split(maxsplit=1)[0]} "
+
+
+async def test_each_table_that_is_recorded_is_compared(finished: Finished) -> None:
+    """A migration that seals another table gives it the trigger, a place in rows_of, and one in this test."""
+    url, run_id, _ = finished
+    async with open_ledger(url) as ledger, ledger.transaction() as tx:
+        recorded = await tx.connection.execute(
+            "SELECT relname FROM pg_trigger JOIN pg_class ON pg_class.oid = tgrelid"
+            " WHERE tgfoid = 'ledger.record_change'::regproc"
+        )
+        compared = await tx.connection.execute(
+            "SELECT DISTINCT table_name FROM ledger.rows_of('default', %s)", [run_id]
+        )
+        assert {row["relname"] for row in await recorded.fetchall()} == set(ROWS)
+        assert {row["table_name"] for row in await compared.fetchall()} == set(ROWS)
+
+
+async def damage_after(finished: Finished, *statements: str) -> list[Damage]:
+    """Return the damage that these statements do, and take it back."""
+    url, run_id, _ = finished
+    async with open_ledger(url) as ledger, ledger.transaction() as tx:
+        await tx.connection.execute("SAVEPOINT before")
+        await unguarded(tx.connection)
+        for statement in statements:
+            await tx.connection.execute(statement.encode())
+        found = await integrity.damage(tx, run_id)
+        await tx.connection.execute("ROLLBACK TO before")
+    return found
+
+
+@pytest.mark.parametrize(
+    ("statement", "problem"),
+    [
+        ("DELETE FROM ledger.artifacts", "missing"),
+        ("UPDATE ledger.artifacts SET body = body || '\\x00'", "changed"),
+        ("UPDATE ledger.artifacts SET body = NULL", "changed"),
+        ("UPDATE ledger.artifacts SET size_bytes = size_bytes + 1", "changed"),
+        ("UPDATE ledger.artifacts SET key_id = 'k'", "stored under a key that never was"),
+    ],
+)
+async def test_damaged_artifacts_of_each_use_are_found(
+    finished: Finished, statement: str, problem: str
+) -> None:
+    url, run_id, _ = finished
+    async with open_ledger(url) as ledger, ledger.transaction() as tx:
+        cursor = await tx.connection.execute(
+            "SELECT corpus_artifact, report_artifact FROM ledger.runs WHERE run_id = %s", [run_id]
+        )
+        (run,) = await cursor.fetchall()
+    found = await damage_after(finished, statement)
+    assert {damage.problem for damage in found} == {problem}
+    assert {f"artifact {name}" for name in run.values()} <= {damage.part for damage in found}
+
+
+@pytest.mark.parametrize("shape", ["null", "1", '"text"', "[]", "[[1]]", "{}", '{"a": {"b": []}}'])
+async def test_a_history_of_any_shape_is_damage_and_no_traceback(
+    finished: Finished, shape: str
+) -> None:
+    """The digests are made to fit, as somebody who knows how would do."""
+    found = await damage_after(
+        finished,
+        f"UPDATE ledger.changes SET row = '{shape}'",
+        "UPDATE ledger.changes SET digest = ledger.row_digest(row)",
+        "UPDATE ledger.seals AS s SET content = c.content FROM ledger.contents AS c"
+        " WHERE (c.tenant, c.run_id, c.version) = (s.tenant, s.run_id, s.version)",
+    )
+    parts = {damage.part for damage in found}
+    assert {"row runs", "seal of version 1"} <= parts
+
+
+async def test_a_corpus_of_any_shape_is_damage_and_no_traceback(finished: Finished) -> None:
+    nested = "repeat('[', 100000)"
+    found = await damage_after(
+        finished,
+        "INSERT INTO ledger.artifacts (tenant, artifact_id, media_type, size_bytes, key_id, body)"
+        f" SELECT 'default', 'sha256:' || encode(sha256({nested}::bytea), 'hex'), 'x', 100000, 'plain', {nested}::bytea",
+        "UPDATE ledger.runs SET corpus_artifact = (SELECT artifact_id FROM ledger.artifacts WHERE media_type = 'x')",
+    )
+    assert Damage("row runs", "changed") in found
