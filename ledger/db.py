@@ -160,6 +160,8 @@ class Ledger:
     codec: Codec = field(default_factory=PlainCodec)
     faults: Faults = NO_FAULTS
     held: dict[UUID, int] = field(default_factory=dict[UUID, int])
+    #: The newest sealed version of a run's ledger that this process knows, and its seal.
+    newest: dict[UUID, tuple[int, str]] = field(default_factory=dict[UUID, tuple[int, str]])
     #: What waits to be committed, by run and lane, and the tasks that commit it: see ledger/groups.py.
     waiting: dict[tuple[UUID, str], Any] = field(default_factory=dict[tuple[UUID, str], Any])
     committing: set[asyncio.Task[None]] = field(default_factory=set[asyncio.Task[None]])

@@ -18,10 +18,13 @@ from graph.errors import UnknownWorkflow
 from graph.settings import SettingsInvalid
 from ledger.errors import (
     Ambiguous,
+    CheckpointDamaged,
+    CheckpointUnsealed,
     LeaseLost,
     LedgerError,
     NotFound,
     NotText,
+    RecordTooNew,
     ReviewClosed,
     RunExists,
     RunHeld,
@@ -61,6 +64,9 @@ _BY_ERROR: tuple[tuple[type[Exception], Code], ...] = (
     (LeaseLost, Code.HELD),
     (UnknownWorkflow, Code.BLOCKED),
     (SealKeyMissing, Code.BLOCKED),
+    (CheckpointDamaged, Code.BLOCKED),
+    (CheckpointUnsealed, Code.BLOCKED),
+    (RecordTooNew, Code.BLOCKED),
     *(
         (kind, Code.USAGE)
         for kind in (
