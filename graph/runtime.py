@@ -16,7 +16,7 @@ from langgraph.graph.state import CompiledStateGraph
 from graph.build import build_graph, topology
 from graph.migrate import LANGGRAPH_SCHEMA, migrate
 from graph.opening import open_database, open_pool, this_worker
-from graph.saver import RecordingPostgresSaver
+from graph.saver import SealedPostgresSaver
 from graph.seal_keys import seal_keys
 from graph.settings import Settings
 from graph.tracing import tracing
@@ -51,9 +51,9 @@ class Runtime:
         """The ledger of this process."""
         return self.resources.ledger
 
-    def new_saver(self) -> RecordingPostgresSaver:
+    def new_saver(self) -> SealedPostgresSaver:
         """Return a saver for one worker: one saver is one lock, so two workers never share one."""
-        return RecordingPostgresSaver(self.saver_pool, self.ledger, self.resources.workflow)
+        return SealedPostgresSaver(self.saver_pool, self.ledger, self.resources.workflow)
 
     def compiled(self, *, saver: bool = True) -> CompiledStateGraph[Any, Any, Any, Any]:
         """Return the graph, bound to the resources, with a saver of its own unless LangGraph's server brings one."""

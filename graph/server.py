@@ -4,11 +4,11 @@ from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
 
 from graph.process import SERVER
-from graph.saver import RecordingPostgresSaver
+from graph.saver import SealedPostgresSaver
 
 
 @asynccontextmanager
-async def checkpointer() -> AsyncGenerator[RecordingPostgresSaver]:
+async def checkpointer() -> AsyncGenerator[SealedPostgresSaver]:
     """Yield the saver of the server's process; the resources are closed with it."""
     runtime = await SERVER.runtime()
     try:

@@ -14,6 +14,9 @@ LedgerError
 ├── RunCancelled            the run was cancelled; nothing was written
 ├── SealKeyMissing          a seal needs a key that this process does not hold
 ├── LedgerDamaged           what is recorded of a run does not match its seals; nothing was written
+├── CheckpointDamaged       a stored checkpoint is not what was sealed; it is never resumed
+├── CheckpointUnsealed      a checkpoint that LangGraph's plain saver wrote; `perdure adopt` seals it
+├── RecordTooNew            a checkpoint that a newer version of perdure recorded
 ├── IllegalTransition       a row was not in the state that the change leaves
 ├── ReviewClosed            a review that is decided already, or whose subject has changed
 ├── ArtifactCorrupt         stored bytes no longer match their digest
@@ -23,6 +26,7 @@ LedgerError
     └── CredentialRefused   a service knows us no more; the run waits for a valid key
 """
 
+from collections.abc import Sequence
 from uuid import UUID
 
 
@@ -108,6 +112,40 @@ class LedgerDamaged(LedgerError):
             f" `perdure verify {run_id}` lists all damage"
         )
         self.run_id = run_id
+class CheckpointDamaged(LedgerError):
+    """A stored checkpoint, or a pending write of it, is not what was sealed; `tasks` names whose writes those are."""
+
+    def __init__(
+        self, name: tuple[str, str, str], problems: Sequence[str], tasks: Sequence[str] = ()
+    ) -> None:
+        self.thread_id, self.checkpoint_ns, self.checkpoint_id = name
+        self.problems, self.tasks = tuple(problems), tuple(tasks)
+        super().__init__(
+            f"checkpoint {self.checkpoint_id} of {self.thread_id} is damaged: {'; '.join(problems)}. It is not"
+            f" resumed; `perdure verify {self.thread_id}` looks into the rest, `perdure resume` goes on from an earlier one"
+        )
+
+
+class CheckpointUnsealed(LedgerError):
+    """A checkpoint that LangGraph's plain saver, or an earlier version, wrote: nobody can say that it is unchanged."""
+
+    def __init__(self, name: tuple[str, str, str]) -> None:
+        self.thread_id, self.checkpoint_ns, self.checkpoint_id = name
+        super().__init__(
+            f"checkpoint {self.checkpoint_id} of {self.thread_id} was never sealed: LangGraph's plain saver or an"
+            f" earlier version wrote it. If you trust this database, `perdure adopt {self.thread_id} --as YOU` seals it"
+        )
+
+
+class RecordTooNew(LedgerError):
+    """A checkpoint that a newer version of perdure recorded."""
+
+    def __init__(self, name: tuple[str, str, str], version: int, known: int) -> None:
+        self.thread_id, self.checkpoint_ns, self.checkpoint_id = name
+        super().__init__(
+            f"checkpoint {self.checkpoint_id} of {self.thread_id} has a record of version {version}, and this"
+            f" installation knows up to {known}: resume it with the version of perdure that wrote it"
+        )
 
 
 class IllegalTransition(LedgerError):

@@ -1,27 +1,36 @@
 """Checkpoint records: the application's view of every checkpoint, readable without LangGraph.
 
-A record commits in the transaction of the checkpoint that it describes, on the saver's own connection; it is only added.
+A record commits in the transaction of the checkpoint that it describes, on the saver's own connection, and is sealed with it.
+Version 2 says which version of the run's ledger the checkpoint rests on; that version has the sources, findings and attempts.
 """
 
+from collections.abc import Sequence
 from datetime import datetime
 from typing import Any, Literal
 from uuid import UUID
 
 from pydantic import BaseModel, ConfigDict
 
+from ledger import checkpoint_seals
+from ledger.checkpoint_seals import Stored
 from ledger.db import Transaction
+from ledger.errors import SealKeyMissing
+from ledger.keys import KeyRing
 from ledger.sql import load
 
 _SQL = load("records")
-RECORD = _SQL["RecordCheckpoint"]
 _LIST = _SQL["ListRecords"]
+_STORED = _SQL["StoredCheckpoints"]
 
 #: The version of what a record holds.
-SCHEMA_VERSION = 1
+SCHEMA_VERSION = 2
+
+#: "unknown": the key that sealed it is not here.
+Seal = Literal["valid", "broken", "missing", "rejected", "unknown"]
 
 
 class CheckpointRecord(BaseModel):
-    """One checkpoint as the application sees it."""
+    """One checkpoint as the application sees it; what came with version 2 is None in records of version 1."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
@@ -37,10 +46,72 @@ class CheckpointRecord(BaseModel):
     tasks: dict[str, int]
     fence: int | None
     created_at: datetime
-    seal: Literal["valid", "broken", "missing"] = "missing"
+    #: The newest sealed version of the run's ledger when the checkpoint was stored, and that version's seal.
+    ledger_version: int | None = None
+    ledger_seal: str | None = None
+    #: The working summary.
+    summary_artifact: str | None = None
+    #: The review that is asked, and how many decisions were applied.
+    approval: dict[str, Any] | None = None
+    #: The number of the wave that is out, and the status of each of its tasks.
+    wave: dict[str, Any] | None = None
+    seal: Seal = "missing"
+    #: What is wrong with the checkpoint, in words.
+    problems: tuple[str, ...] = ()
+
+    @property
+    def can_fork(self) -> bool:
+        """Whether a new run can begin from it: a branch's checkpoint is no place to begin at."""
+        return self.seal == "valid" and self.checkpoint_ns == ""
 
 
 async def newest_first(tx: Transaction, run_id: UUID) -> list[CheckpointRecord]:
-    """Return the records of a run's own checkpoints and of its branches', newest first."""
+    """Return the records of a run's own checkpoints and of its branches', newest first; seals are not looked at."""
     rows: list[dict[str, Any]] = await tx.many(_LIST, run_id=run_id)
     return [CheckpointRecord(**row) for row in rows]
+
+
+async def verified(tx: Transaction, keys: KeyRing, run_id: UUID) -> list[CheckpointRecord]:
+    """Return the same, each with what its seal says."""
+    found = {
+        record.checkpoint_ns + "\0" + record.checkpoint_id: record
+        for record in await newest_first(tx, run_id)
+    }
+    names = list(found)
+    told: list[CheckpointRecord] = []
+    for start in range(0, len(names), BATCH):
+        batch = [found[name] for name in names[start : start + BATCH]]
+        told += await _batch_verified(tx, keys, run_id, batch)
+    return told
+
+
+# Checkpoints in memory at once, each of a few kB and with its writes.
+BATCH = 100
+
+
+async def _batch_verified(
+    tx: Transaction, keys: KeyRing, run_id: UUID, batch: Sequence[CheckpointRecord]
+) -> list[CheckpointRecord]:
+    rows: list[dict[str, Any]] = await tx.many(
+        _STORED,
+        thread_id=str(run_id),
+        namespaces=[record.checkpoint_ns for record in batch],
+        checkpoint_ids=[record.checkpoint_id for record in batch],
+    )
+    return [
+        record.model_copy(update=seal_of(keys, tx.tenant, Stored(**row)))
+        for record, row in zip(batch, rows, strict=True)
+    ]
+
+
+def seal_of(keys: KeyRing, tenant: str, stored: Stored) -> dict[str, Any]:
+    """Return `seal` and `problems` of a record."""
+    try:
+        problems = checkpoint_seals.all_problems(keys, tenant, stored)
+    except SealKeyMissing as error:
+        return {"seal": "unknown", "problems": (str(error),)}
+    if stored.rejected is not None:
+        return {"seal": "rejected", "problems": (stored.rejected,)}
+    if stored.seal is None:
+        return {"seal": "missing", "problems": tuple(problems)}
+    return {"seal": "broken" if problems else "valid", "problems": tuple(problems)}

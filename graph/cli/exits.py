@@ -19,11 +19,14 @@ from graph.settings import SettingsInvalid
 from ledger.errors import (
     Ambiguous,
     CredentialRefused,
+    CheckpointDamaged,
+    CheckpointUnsealed,
     LeaseLost,
     LedgerDamaged,
     LedgerError,
     NotFound,
     NotText,
+    RecordTooNew,
     ReviewClosed,
     RunExists,
     RunHeld,
@@ -72,6 +75,9 @@ _BY_ERROR: tuple[tuple[type[Exception], Code], ...] = (
     ),
     (SealKeyMissing, Code.BLOCKED),
     (LedgerDamaged, Code.BLOCKED),
+    (CheckpointDamaged, Code.BLOCKED),
+    (CheckpointUnsealed, Code.BLOCKED),
+    (RecordTooNew, Code.BLOCKED),
     *(
         (kind, Code.USAGE)
         for kind in (
