@@ -13,7 +13,7 @@ from typing import Any, TypeAlias
 
 from langgraph.types import StateSnapshot
 
-from graph import checkpoints
+from graph.choosing import choose
 from graph.errors import RunBlocked, RunWaits, UnknownWorkflow
 from graph.revalidation import revalidate
 from graph.rewinding import rewind
@@ -21,7 +21,7 @@ from graph.runtime import Runtime
 from graph.threads import run_config
 from ledger import integrity, recoveries, retries, runs
 from ledger.errors import CheckpointUnsealed, LedgerDamaged, LedgerError, RecordTooNew
-from ledger.recoveries import Outcome, Rejected, Report
+from ledger.recoveries import Outcome, Report
 from ledger.runs import Run
 from nodes.options import RunOptions
 
@@ -83,46 +83,32 @@ async def known_workflow(runtime: Runtime, run: Run, report: Report) -> Found:
 
 async def load(runtime: Runtime, run: Run, report: Report) -> Found:
     """Choose the newest checkpoint that is whole; what is newer and is not, is rejected, and so are damaged results."""
-    found = await checkpoints.choose(runtime.ledger, runtime.saver_pool, run.run_id)
-    for each in found.rejected:
-        _log.error(
-            "run %s: checkpoint %s is damaged and is not resumed: %s",
-            run.run_id,
-            each.checkpoint_id,
-            each.reason,
-        )
-    head = found.head
+    chosen = await choose(runtime, run)
+    head = chosen.head
     report = report.model_copy(
         update={
             "loaded_checkpoint": head.checkpoint_id if head else None,
             "boundary": head.boundary if head else None,
-            "rejected": tuple(
-                Rejected(
-                    checkpoint_id=each.checkpoint_id,
-                    checkpoint_ns=each.checkpoint_ns,
-                    reason=each.reason,
-                )
-                for each in found.rejected
-            ),
-            "reruns": found.reruns,
+            "anchor": head.anchor if head else None,
+            "rejected": chosen.rejected,
+            "reruns": chosen.reruns,
         }
     )
-    if head is None and found.exist:
-        return report, Stop(
-            "blocked",
-            RunBlocked(
-                f"run {run.run_id} has no checkpoint that is whole; `perdure history {run.run_id}` lists them with what is"
-                f" wrong. Its question can be asked again: `perdure run`"
-            ),
-        )
-    return report, None
+    if not chosen.is_lost:
+        return report, None
+    return report, Stop(
+        "blocked",
+        RunBlocked(
+            f"run {run.run_id} has no checkpoint that is whole; `perdure history {run.run_id}` lists them with what is"
+            " wrong with each. Its question can be asked anew with `perdure run`"
+        ),
+    )
 
 
 async def validate(runtime: Runtime, run: Run, report: Report) -> Found:
     """Compare every row that the run rests on with its sealed history, and every artifact with its digest."""
     async with runtime.ledger.transaction(one_moment=True) as tx:
-        anchor = await checkpoints.anchor(tx, run.run_id, report.loaded_checkpoint)
-        damage = await integrity.damage(tx, run.run_id, anchor)
+        damage = await integrity.damage(tx, run.run_id, report.anchor)
     if not damage:
         return report, None
     told = tuple(str(each) for each in damage)

@@ -62,6 +62,8 @@ class Report(_Frozen):
 
     loaded_checkpoint: str | None = None
     boundary: str | None = None
+    #: The version of the ledger that the checkpoint rests on, and that version's seal.
+    anchor: tuple[int, str] | None = None
     rejected: tuple[Rejected, ...] = ()
     reruns: tuple[str, ...] = ()
     damage: tuple[str, ...] = ()

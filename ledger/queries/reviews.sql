@@ -1,7 +1,8 @@
 -- name: AskReview :none
 INSERT INTO ledger.reviews (tenant, run_id, review_id, kind, shown_digest, key_id, body)
+-- stale -> open: exactly the same is asked again
 VALUES (%(tenant)s, %(run_id)s, %(review_id)s, %(kind)s, %(shown_digest)s, %(key_id)s, %(body)s)
-ON CONFLICT DO NOTHING;
+ON CONFLICT (tenant, run_id, review_id) DO UPDATE SET status = 'open' WHERE ledger.reviews.status = 'stale';
 
 -- name: StaleReviews :none
 -- open -> stale

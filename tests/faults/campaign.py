@@ -46,6 +46,18 @@ class Campaign:
         assert ended.status == "completed", ended.trace
         return ended.reached, await self.observed(trial, world)
 
+    async def killed_at(self, point: FaultPoint) -> tuple[Trial, World]:
+        """Return a run that was killed at a fault point of this kind: how many come before it is not the same each time."""
+        reached, _ = await self.uninterrupted(*self.trial())
+        at = 1 + reached.index(point)
+        for kill_at in sorted(range(1, len(reached) + 1), key=lambda number: abs(number - at)):
+            trial, world = self.trial()
+            ended = await self.forks.run(replace(trial, kill_at=kill_at))
+            if ended.killed and ended.reached[-1] is point:
+                self.server.settle()
+                return trial, world
+        raise AssertionError(f"no run was killed at {point}")
+
     async def killed_and_resumed(
         self, trial: Trial, world: World, *kills: int
     ) -> tuple[list[FaultPoint], Observed]:

@@ -12,7 +12,7 @@ from ledger import journal, records
 from ledger.faults import FaultPoint
 from ledger.journal import Operation
 from tests.faults.campaign import Campaign
-from tests.support.commands import perdure
+from tests.support.commands import Ended, end, start
 from tests.support.observed import asked
 from tests.support.search_server import Failure
 from tests.support.trials import Trial
@@ -31,6 +31,11 @@ async def newest_record(campaign: Campaign, trial: Trial) -> str:
     async with campaign.ledger.transaction() as tx:
         found = await records.newest_first(tx, UUID(trial.run_id))
     return max(record.checkpoint_id for record in found if not record.checkpoint_ns)
+
+
+async def told_by(*arguments: str) -> Ended:
+    """Run a command as a process of its own."""
+    return await asyncio.to_thread(lambda: end(start(*arguments)))
 
 
 async def test_explain_after_a_kill_in_mid_branch_agrees_with_journal_and_server(
@@ -70,11 +75,11 @@ async def test_explain_after_a_kill_in_mid_branch_agrees_with_journal_and_server
 
     for name, value in (("DATABASE_URL", campaign.database_url), ("HOME", str(campaign.home))):
         monkeypatch.setenv(f"PERDURE_{name}", str(value))
-    told = await asyncio.to_thread(perdure, "explain", trial.run_id, "--json")
+    told = await told_by("explain", trial.run_id, "--json")
     assert told.code == 0
     assert [one["loaded_checkpoint"] for one in told.json] == [loaded]
     assert [one["repeated"] for one in told.json] == [recovery["repeated"]]
-    text = (await asyncio.to_thread(perdure, "explain", trial.run_id)).text
+    text = (await told_by("explain", trial.run_id)).text
     for line in (f"loaded      checkpoint {loaded}", f"repeated    {recovery['repeated'][0]}"):
         assert line in text
 
@@ -89,20 +94,21 @@ async def unanswered(campaign: Campaign, trial: Trial) -> list[Operation]:
 async def test_an_answer_that_came_before_the_death_is_made_use_of_without_a_call(
     campaign: Campaign,
 ) -> None:
-    trial, world = campaign.trial()
-    trial = replace(trial, branches=1)
-    reached, _ = await campaign.uninterrupted(*campaign.trial())
-    ended = await campaign.forks.run(
-        replace(trial, kill_at=1 + reached.index(FaultPoint.AFTER_RECEIPT))
-    )
-    assert ended.killed
-    (received,) = [each for each in await operations(campaign, trial) if each.attempts[0].received]
+    trial, world = await campaign.killed_at(FaultPoint.AFTER_RECEIPT)
+    received = {
+        each.operation_id: each
+        for each in await operations(campaign, trial)
+        if each.status == "open" and each.attempts[0].received
+    }
+    assert received
     assert (await campaign.forks.run(replace(trial, action="resume"))).status == "completed"
     async with campaign.ledger.transaction() as tx:
         (recovery,) = await explained(tx, UUID(trial.run_id))
-    assert {"key": received.operation_id, "outcome": "accepted"} in recovery["reconciled"]
-    assert received.operation_id not in recovery["repeated"]
-    assert world.counts[asked(received)] == 1
+    assert {one["key"]: one["outcome"] for one in recovery["reconciled"]} == dict.fromkeys(
+        received, "accepted"
+    )
+    assert not received.keys() & set(recovery["repeated"])
+    assert {world.counts[asked(each)] for each in received.values()} == {1}
 
 
 async def test_a_run_that_nobody_had_to_recover_says_so(
@@ -111,6 +117,6 @@ async def test_a_run_that_nobody_had_to_recover_says_so(
     trial, world = campaign.trial()
     await campaign.uninterrupted(trial, world)
     monkeypatch.setenv("PERDURE_DATABASE_URL", str(campaign.database_url))
-    told = await asyncio.to_thread(perdure, "explain", trial.run_id)
+    told = await told_by("explain", trial.run_id)
     assert "never recovered" in told.text
-    assert (await asyncio.to_thread(perdure, "explain", trial.run_id, "--json")).json == []
+    assert (await told_by("explain", trial.run_id, "--json")).json == []

@@ -66,10 +66,8 @@ async def test_a_worker_stops_after_a_branch_completes(campaign: Campaign) -> No
 
 async def test_a_tool_answers_twice(campaign: Campaign) -> None:
     """The worker dies with an answer that it had not stored; the call is made again: two attempts, one accepted."""
-    reached, expected = await campaign.uninterrupted(*campaign.trial())
-    trial, world = campaign.trial()
-    kill_at = 1 + reached.index(FaultPoint.BEFORE_RECEIPT)
-    assert (await campaign.forks.run(replace(trial, kill_at=kill_at))).killed
+    _, expected = await campaign.uninterrupted(*campaign.trial())
+    trial, world = await campaign.killed_at(FaultPoint.BEFORE_RECEIPT)
     ended = await campaign.forks.run(replace(trial, action="resume"))
     assert ended.status == "completed", ended.trace
     run = await campaign.observed(trial, world)
@@ -161,10 +159,8 @@ async def test_a_checkpoint_is_corrupted(campaign: Campaign) -> None:
 
 async def test_a_worker_dies_after_the_report_was_written(campaign: Campaign) -> None:
     """The file is there and the run is not finished: it is finished by the next, and the file is the same."""
-    reached, expected = await campaign.uninterrupted(*campaign.trial())
-    trial, world = campaign.trial()
-    kill_at = 1 + reached.index(FaultPoint.BEFORE_COMPLETION)
-    assert (await campaign.forks.run(replace(trial, kill_at=kill_at))).killed
+    _, expected = await campaign.uninterrupted(*campaign.trial())
+    trial, world = await campaign.killed_at(FaultPoint.BEFORE_COMPLETION)
     report = campaign.home / "reports" / f"{trial.run_id}.md"
     written = report.read_bytes()
     assert (await campaign.forks.run(replace(trial, action="resume"))).status == "completed"
