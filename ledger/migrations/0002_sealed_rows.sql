@@ -144,6 +144,43 @@ CREATE TRIGGER record_change AFTER INSERT OR UPDATE OR DELETE ON ledger.citation
 CREATE TRIGGER record_change AFTER INSERT OR UPDATE OR DELETE ON ledger.reviews
     FOR EACH ROW EXECUTE FUNCTION ledger.record_change('review_id');
 
+-- Every transaction that writes ends with these two; as functions their plans are made once for each connection.
+
+-- The versions that this transaction made of these runs, each with what it was made on top of.
+CREATE FUNCTION ledger.changed_versions(of_tenant text, run_ids uuid[]) RETURNS TABLE (
+    run_id uuid, version bigint, content text, head_key_id text, head_seal text,
+    key_id text, seal text, content_before text, earlier_seal text
+) LANGUAGE plpgsql STABLE AS $$
+#variable_conflict use_column
+BEGIN
+    RETURN QUERY
+    SELECT head.run_id, head.version,
+           (SELECT made.content FROM ledger.contents AS made
+             WHERE made.tenant = head.tenant AND made.run_id = head.run_id AND made.version = head.version),
+           head.key_id, head.seal, before.key_id, before.seal, before.content, earlier.seal
+      FROM ledger.heads AS head
+      LEFT JOIN ledger.seals AS before
+        ON before.tenant = head.tenant AND before.run_id = head.run_id AND before.version = head.version - 1
+      LEFT JOIN ledger.seals AS earlier
+        ON earlier.tenant = head.tenant AND earlier.run_id = head.run_id AND earlier.version = head.version - 2
+     WHERE head.tenant = of_tenant AND head.run_id = ANY (run_ids)
+       AND head.transaction = pg_current_xact_id_if_assigned();
+END
+$$;
+
+CREATE FUNCTION ledger.seal_version(
+    of_tenant text, of_run uuid, of_version bigint, sealed_content text, with_key text, made_seal text
+) RETURNS void LANGUAGE plpgsql AS $$
+BEGIN
+    INSERT INTO ledger.seals (tenant, run_id, version, content, key_id, seal)
+    VALUES (of_tenant, of_run, of_version, sealed_content, with_key, made_seal);
+    UPDATE ledger.heads SET key_id = with_key, seal = made_seal WHERE tenant = of_tenant AND run_id = of_run;
+    IF NOT EXISTS (SELECT FROM ledger.seal_keys WHERE tenant = of_tenant AND key_id = with_key) THEN
+        INSERT INTO ledger.seal_keys (tenant, key_id) VALUES (of_tenant, with_key) ON CONFLICT DO NOTHING;
+    END IF;
+END
+$$;
+
 -- The rows of a run as they stand, in the form in which they are recorded. A migration that seals another table gives
 -- it the trigger and replaces this function; a column that it adds to a sealed one starts out NULL.
 CREATE FUNCTION ledger.rows_of(of_tenant text, of_run uuid) RETURNS TABLE (table_name text, row_key text, "row" jsonb)
