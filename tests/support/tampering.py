@@ -63,6 +63,8 @@ _EDITS = {
 
 STEP = 1000
 
+_NEWEST_FIRST = frozenset({"checkpoint_id", "version"})
+
 
 @dataclass(frozen=True)
 class Tampering:
@@ -116,11 +118,11 @@ class Target:
         self.rest: list[str] = [name for name, _, is_key in columns if not is_key]
 
     async def rows(self, connection: Connection, run_id: object) -> list[Row]:
-        """Return the rows of a run in the order of their keys."""
+        """Return the rows of a run, the newest checkpoint's and the newest version's first: those are read again."""
         statement = sql.SQL("SELECT to_jsonb(t) FROM {} AS t WHERE {}::text = %(run)s ORDER BY {}")
         found = await _all(
             connection,
-            statement.format(self.place, sql.Identifier(self.owner), _listed(self.key)),
+            statement.format(self.place, sql.Identifier(self.owner), self._order()),
             {"run": str(run_id)},
         )
         return [
@@ -129,6 +131,12 @@ class Target:
             )
             for (row,) in found
         ]
+
+    def _order(self) -> sql.Composed:
+        return sql.SQL(", ").join(
+            sql.SQL("{} DESC" if name in _NEWEST_FIRST else "{}").format(sql.Identifier(name))
+            for name in self.key
+        )
 
     def changes(self, mine: list[Row], theirs: list[Row]) -> Iterator[Tampering]:
         """Yield every change of the first row, and of it together with another."""
