@@ -44,32 +44,38 @@ class Damage:
 
 
 async def damage(tx: Transaction, run_id: UUID, anchor: Anchor | None = None) -> list[Damage]:
-    """Return everything of a run that is not what was sealed; `anchor` is a version that is known to have been there.
+    """Return everything that a run rests on and that is not what was sealed, rows and artifacts.
 
-    A run that is older than the seals and was not adopted is one damage. Raises SealKeyMissing for a key that sealed here
-    once and is not in the ring.
+    `anchor` is a version that is known to have been there. Raises SealKeyMissing for a key that sealed here once and is
+    not in the ring.
+    """
+    return await damaged_rows(tx, run_id, anchor) + await damaged_artifacts(tx, run_id)
+
+
+async def damaged_rows(tx: Transaction, run_id: UUID, anchor: Anchor | None = None) -> list[Damage]:
+    """Return the rows, the history and the seals of a run that are not what was sealed; raises as `damage` does.
+
+    A run that is older than the seals and was not adopted is one damage.
     """
     head = await tx.maybe(_HEAD, run_id=run_id)
     chain = await tx.many(_CHAIN, run_id=run_id)
     if head and not head["recorded"] and not chain and anchor is None:
-        found = [Damage("rows", "not recorded: the run is older than the seals")]
-    else:
-        found = [
-            Damage(f"row {row['table_name']} {row['row_key']}".rstrip(), row["problem"])
-            for row in await tx.many(_ROWS, run_id=run_id)
-        ]
-        found += [
-            Damage(
-                f"change {row['sequence']} of version {row['version']}"
-                f" (row {row['table_name']} {row['row_key']})",
-                "changed",
-            )
-            for row in await tx.many(_CHANGES, run_id=run_id)
-        ]
-        found += _of_chain(tx, run_id, chain)
-        found += _of_head(head, chain[-1] if chain else None)
-        found += _of_anchor(anchor, chain)
-    return found + await damaged_artifacts(tx, run_id)
+        return [Damage("rows", "not recorded: the run is older than the seals")]
+    found = [Damage(_row_name(row), row["problem"]) for row in await tx.many(_ROWS, run_id=run_id)]
+    found += [
+        Damage(
+            f"change {row['sequence']} of version {row['version']} ({_row_name(row)})", "changed"
+        )
+        for row in await tx.many(_CHANGES, run_id=run_id)
+    ]
+    found += _of_chain(tx, run_id, chain)
+    found += _of_head(head, chain[-1] if chain else None)
+    found += _of_anchor(anchor, chain)
+    return found
+
+
+def _row_name(row: DictRow) -> str:
+    return f"row {row['table_name']} {row['row_key']}".rstrip()
 
 
 def _of_chain(tx: Transaction, run_id: UUID, chain: Sequence[DictRow]) -> Iterable[Damage]:

@@ -95,7 +95,7 @@ async def _artifacts(tx: Transaction, run: runs.Run, progress: Callable[[int], N
 
 
 async def _rows(tx: Transaction, run_id: UUID) -> Check:
-    problems = [str(damage) for damage in await integrity.damage(tx, run_id)]
+    problems = [str(damage) for damage in await integrity.damaged_rows(tx, run_id)]
     return _check("rows", problems, "every row, and its history, is as it was sealed")
 
 
