@@ -43,6 +43,10 @@ class Damage:
         return f"{self.part}: {self.problem}"
 
 
+#: All that can be said of the rows of a run from before the seals, until it is adopted.
+OLDER = Damage("rows", "not recorded: the run is older than the seals")
+
+
 async def damage(tx: Transaction, run_id: UUID, anchor: Anchor | None = None) -> list[Damage]:
     """Return everything that a run rests on and that is not what was sealed, rows and artifacts.
 
@@ -55,12 +59,12 @@ async def damage(tx: Transaction, run_id: UUID, anchor: Anchor | None = None) ->
 async def damaged_rows(tx: Transaction, run_id: UUID, anchor: Anchor | None = None) -> list[Damage]:
     """Return the rows, the history and the seals of a run that are not what was sealed; raises as `damage` does.
 
-    A run that is older than the seals and was not adopted is one damage.
+    For a run that is older than the seals and was not adopted that is OLDER alone.
     """
     head = await tx.maybe(_HEAD, run_id=run_id)
     chain = await tx.many(_CHAIN, run_id=run_id)
     if head and not head["recorded"] and not chain and anchor is None:
-        return [Damage("rows", "not recorded: the run is older than the seals")]
+        return [OLDER]
     found = [Damage(_row_name(row), row["problem"]) for row in await tx.many(_ROWS, run_id=run_id)]
     found += [
         Damage(

@@ -54,6 +54,10 @@ async def verify(
     found = [await _rows(tx, run_id)]
     try:
         run = await runs.get(tx, run_id)
+    except NotFound as error:
+        if found[0].ok:
+            raise
+        return (*found, _unreadable("run", error))
     except UNREADABLE as error:
         return (*found, _unreadable("run", error))
     looks: dict[str, Callable[[], Awaitable[Check]]] = {
