@@ -33,7 +33,7 @@ ROWS = (
     "reviews",
 )
 #: What a heartbeat moves, and what is of no use once the transaction is over.
-NOT_SEALED = {"expires_at", "renewed_at", "released_at", "transaction"}
+NOT_SEALED = {"expires_at", "renewed_at", "released_at", "released_as", "transaction"}
 
 
 @pytest.fixture(scope="module")
