@@ -110,8 +110,9 @@ def _parts(tx: Transaction, row: Mapping[str, Any]) -> tuple[str, ...]:
 
 
 def _verifies(tx: Transaction, row: DictRow) -> bool:
-    known = row["seal"] is not None and row["seal_key_id"] in tx.keys.ids
-    if known and tx.keys.verifies(row["seal_key_id"], row["seal"], *_parts(tx, row)):
+    key_id, seal = row["seal_key_id"], row["seal"]
+    sealed_here = seal is not None and key_id in tx.keys.ids
+    if sealed_here and tx.keys.verifies(key_id, str(seal), *_parts(tx, row)):
         return True
     _LOG.warning(
         "what %s made of %s is not sealed with a key that is here; the document is read anew",

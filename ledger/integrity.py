@@ -44,25 +44,37 @@ class Damage:
         return f"{self.part}: {self.problem}"
 
 
-async def damage(tx: Transaction, run_id: UUID, anchor: Anchor | None = None) -> list[Damage]:
-    """Return everything of a run that is not what was sealed; `anchor` is a version that is known to have been there.
+#: All that can be said of the rows of a run from before the seals, until it is adopted.
+OLDER = Damage("rows", "not recorded: the run is older than the seals")
 
-    A run that is older than the seals and was not adopted is one damage. Raises SealKeyMissing for a key that sealed here
-    once and is not in the ring.
+
+async def damage(tx: Transaction, run_id: UUID, anchor: Anchor | None = None) -> list[Damage]:
+    """Return everything that a run rests on and that is not what was sealed, rows and artifacts.
+
+    `anchor` is a version that is known to have been there. Raises SealKeyMissing for a key that sealed here once and is
+    not in the ring.
+    """
+    return await damaged_rows(tx, run_id, anchor) + await damaged_artifacts(tx, run_id)
+
+
+async def damaged_rows(tx: Transaction, run_id: UUID, anchor: Anchor | None = None) -> list[Damage]:
+    """Return the rows, the history and the seals of a run that are not what was sealed; raises as `damage` does.
+
+    For a run that is older than the seals and was not adopted that is OLDER alone.
     """
     head = await tx.maybe(_HEAD, run_id=run_id)
     chain = await tx.many(_CHAIN, run_id=run_id)
     if head and not head["recorded"] and not chain and anchor is None:
-        found = [Damage("rows", "not recorded: the run is older than the seals")]
-    else:
-        found = [
-            Damage(f"row {row['table_name']} {row['row_key']}".rstrip(), row["problem"])
-            for row in await tx.many(_ROWS, run_id=run_id)
-        ]
-        found += await _of_history(tx, run_id, chain)
-        found += _of_head(head, chain[-1] if chain else None)
-        found += _of_anchor(anchor, chain)
-    return found + await damaged_artifacts(tx, run_id)
+        return [OLDER]
+    found = [Damage(_row_name(row), row["problem"]) for row in await tx.many(_ROWS, run_id=run_id)]
+    found += await _of_history(tx, run_id, chain)
+    found += _of_head(head, chain[-1] if chain else None)
+    found += _of_anchor(anchor, chain)
+    return found
+
+
+def _row_name(row: DictRow) -> str:
+    return f"row {row['table_name']} {row['row_key']}".rstrip()
 
 
 async def damaged_history(tx: Transaction, run_id: UUID, version: int) -> list[Damage]:
@@ -79,9 +91,7 @@ async def _of_history(
 ) -> list[Damage]:
     changed = [
         Damage(
-            f"change {row['sequence']} of version {row['version']}"
-            f" (row {row['table_name']} {row['row_key']})",
-            "changed",
+            f"change {row['sequence']} of version {row['version']} ({_row_name(row)})", "changed"
         )
         for row in await tx.many(_CHANGES, run_id=run_id)
         if until is None or row["version"] <= until

@@ -4,6 +4,7 @@ Each change of status is one statement whose WHERE clause names the statuses tha
 or cancelled changes no more.
 """
 
+from contextlib import suppress
 from datetime import datetime
 from typing import Any, Literal, TypeAlias
 from uuid import UUID
@@ -89,6 +90,21 @@ async def get(tx: Transaction, run_id: UUID) -> Run:
 
 async def find(tx: Transaction, prefix: str) -> Run:
     """Return the one run that a person means by its id or the beginning of it; raises NotFound or Ambiguous."""
+    return _run(tx, await _matching(tx, prefix))
+
+
+async def find_id(tx: Transaction, prefix: str) -> UUID:
+    """Return the id of the one run that a person means, whatever its row holds; raises as `find` does.
+
+    A whole id is one even if its row is gone.
+    """
+    with suppress(ValueError):
+        return UUID(prefix.strip())
+    found: UUID = (await _matching(tx, prefix))["run_id"]
+    return found
+
+
+async def _matching(tx: Transaction, prefix: str) -> DictRow:
     wanted = prefix.strip().lower()
     if not wanted or set(wanted) - set("0123456789abcdef-"):
         raise NotFound(
@@ -100,7 +116,7 @@ async def find(tx: Transaction, prefix: str) -> Run:
     if len(rows) > 1:
         ids = ", ".join(str(row["run_id"]) for row in rows)
         raise Ambiguous(f"{prefix!r} fits more than one run ({ids}…); give more of the id")
-    return _run(tx, rows[0])
+    return rows[0]
 
 
 async def newest_first(tx: Transaction) -> list[Run]:

@@ -54,6 +54,10 @@ async def verify(
     found = [await _rows(tx, run_id)]
     try:
         run = await runs.get(tx, run_id)
+    except NotFound as error:
+        if found[0].ok:
+            raise
+        return (*found, _unreadable("run", error))
     except UNREADABLE as error:
         return (*found, _unreadable("run", error))
     looks: dict[str, Callable[[], Awaitable[Check]]] = {
@@ -95,7 +99,7 @@ async def _artifacts(tx: Transaction, run: runs.Run, progress: Callable[[int], N
 
 
 async def _rows(tx: Transaction, run_id: UUID) -> Check:
-    problems = [str(damage) for damage in await integrity.damage(tx, run_id)]
+    problems = [str(damage) for damage in await integrity.damaged_rows(tx, run_id)]
     return _check("rows", problems, "every row, and its history, is as it was sealed")
 
 

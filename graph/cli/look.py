@@ -175,15 +175,16 @@ def artifact(
 
 @app.command(rich_help_panel=PANEL)
 def verify(run: RunName, *, as_json: AsJson = False) -> None:
-    """Check a run's digests, quotes, citations, journal, checkpoints and audit log against each other.
+    """Check a run's rows against their seals, and its digests, quotes, citations, journal, checkpoints and audit log.
 
     Exit code 0 when all is well and 1 when anything is not.
     """
 
-    async def look(tx: Transaction, of: Run) -> tuple[verification.Check, ...]:
-        return await verification.verify(tx, of.run_id)
+    async def look(tx: Transaction) -> tuple[verification.Check, ...]:
+        # The row of a run may be what is damaged.
+        return await verification.verify(tx, await ledger_runs.find_id(tx, run))
 
-    tell(looked_at_run(run, look), as_json=as_json)
+    tell(looked(look), as_json=as_json)
 
 
 def tell(checks: tuple[verification.Check, ...], *, as_json: bool) -> None:

@@ -72,9 +72,9 @@ SELECT tenant, run_id, version,
 CREATE FUNCTION ledger.row_digest(wanted jsonb) RETURNS text LANGUAGE sql IMMUTABLE STRICT PARALLEL SAFE
 RETURN encode(sha256(convert_to(wanted::text, 'UTF8')), 'hex');
 
--- What is recorded of a row: of a lease not what a heartbeat moves.
+-- What is recorded of a row: of a lease who holds it, not until when and how it ended, which heartbeats move.
 CREATE FUNCTION ledger.recorded_part(table_name text, wanted jsonb) RETURNS jsonb LANGUAGE sql IMMUTABLE PARALLEL SAFE
-RETURN CASE table_name WHEN 'leases' THEN wanted - '{expires_at,renewed_at,released_at}'::text[] ELSE wanted END;
+RETURN CASE table_name WHEN 'leases' THEN wanted - '{expires_at,renewed_at,released_at,released_as}'::text[] ELSE wanted END;
 
 -- The arguments are the columns of the primary key after tenant and run. How a value reads as JSON depends on settings
 -- of the session, hence the function's own.

@@ -122,7 +122,16 @@ def test_verify_finds_nothing_wrong_with_a_run_as_it_was_worked(finished: str) -
     verified = rows("verify", finished)
     assert verified["ok"], verified
     assert [check["name"] for check in verified["checks"]] == [
-        *("artifacts", "quotes", "citations", "findings", "journal", "checkpoints", "audit log"),
+        *(
+            "rows",
+            "artifacts",
+            "quotes",
+            "citations",
+            "findings",
+            "journal",
+            "checkpoints",
+            "audit log",
+        ),
     ]
     assert all(set(check) == {"name", "ok", "detail"} for check in verified["checks"])
     assert "letter for letter" in perdure("verify", finished).text
@@ -210,15 +219,15 @@ class TestDamage:
                 "UPDATE ledger.artifacts SET body = 'changed' WHERE media_type LIKE 'text/plain%'",
                 {"artifacts", "quotes"},
             ),
-            ("UPDATE ledger.evidence SET start_position = start_position + 1", {"quotes"}),
-            ("DELETE FROM ledger.citations", {"citations"}),
+            ("UPDATE ledger.evidence SET start_position = start_position + 1", {"rows", "quotes"}),
+            ("DELETE FROM ledger.citations", {"rows", "citations"}),
             (
                 "DELETE FROM ledger.finding_evidence",
-                {"findings"},
+                {"rows", "findings"},
             ),
             (
                 "UPDATE ledger.operations SET accepted_attempt = 7 WHERE kind = 'search'",
-                {"journal"},
+                {"rows", "journal"},
             ),
             (
                 "DELETE FROM ledger.checkpoint_records WHERE boundary = 'before_synthesis'",
@@ -232,10 +241,10 @@ class TestDamage:
                 "SET session_replication_role = replica; DELETE FROM ledger.audit_log WHERE event = 'run_completed'",
                 {"audit log"},
             ),
-            ("UPDATE ledger.runs SET report_artifact = corpus_artifact", {"audit log"}),
+            ("UPDATE ledger.runs SET report_artifact = corpus_artifact", {"rows", "audit log"}),
             (
                 "UPDATE ledger.operations SET body = convert_to('{}', 'UTF8') WHERE kind = 'search'",
-                {"journal"},
+                {"rows", "journal"},
             ),
         ],
         ids=[

@@ -9,7 +9,7 @@ from uuid import UUID
 import pytest
 
 from graph.runs import start_run
-from ledger import integrity, runs, tasks
+from ledger import integrity, runs, tasks, verification
 from ledger.db import Ledger
 from ledger.errors import LedgerDamaged
 from ledger.integrity import Damage
@@ -34,7 +34,7 @@ ROWS = (
     "reviews",
 )
 #: What a heartbeat moves, and what is of no use once the transaction is over.
-NOT_SEALED = {"expires_at", "renewed_at", "released_at", "transaction"}
+NOT_SEALED = {"expires_at", "renewed_at", "released_at", "released_as", "transaction"}
 
 
 @pytest.fixture(scope="module")
@@ -211,6 +211,39 @@ async def test_a_history_of_any_shape_is_damage_and_no_traceback(
     )
     parts = {damage.part for damage in found}
     assert {"row runs", "seal of version 1"} <= parts
+
+
+@pytest.mark.parametrize(
+    "statement",
+    [
+        "UPDATE ledger.runs SET body = 'no JSON'",
+        "UPDATE ledger.runs SET body = '[]'",
+        "UPDATE ledger.runs SET key_id = 'k'",
+        "UPDATE ledger.runs SET status = 'dormant'",
+        "UPDATE ledger.operations SET body = NULL",
+        "UPDATE ledger.evidence SET body = '{}'",
+        "UPDATE ledger.attempts SET usage = '[]'",
+        "UPDATE ledger.findings SET finding_id = NULL",
+        "UPDATE ledger.sources SET body = 'null'",
+        "UPDATE ledger.checkpoint_records SET tasks = '[]'",
+        "DELETE FROM ledger.runs",
+    ],
+)
+async def test_verify_tells_of_rows_that_cannot_be_read(finished: Finished, statement: str) -> None:
+    url, run_id, _ = finished
+    async with open_ledger(url) as ledger, ledger.transaction() as tx:
+        await tx.connection.execute("SAVEPOINT before")
+        await unguarded(tx.connection)
+        await tx.connection.execute(
+            "ALTER TABLE ledger.findings DROP CONSTRAINT findings_pkey CASCADE"
+        )
+        await tx.connection.execute("ALTER TABLE ledger.findings ALTER finding_id DROP NOT NULL")
+        await tx.connection.execute(statement.encode())
+        checks = await verification.verify(tx, run_id)
+        await tx.connection.execute("ROLLBACK TO before")
+    failed = [check.name for check in checks if not check.ok]
+    assert failed
+    assert "checkpoint" in statement or failed[0] == "rows"
 
 
 async def test_a_corpus_of_any_shape_is_damage_and_no_traceback(finished: Finished) -> None:

@@ -225,6 +225,34 @@ async def test_rows_can_be_had_as_they_were(ledger: Ledger) -> None:
     assert await damage_of(ledger, run_id) == []
 
 
+async def test_a_run_that_was_made_to_look_old_is_not_adopted(ledger: Ledger) -> None:
+    """As long as a single trace of a seal is left, even of a checkpoint's."""
+    run_id = await new_run(ledger)
+
+    async def adopt() -> None:
+        async with ledger.transaction() as tx:
+            await integrity.adopt_rows(tx, run_id)
+
+    async with ledger.pool.connection() as connection:
+        await connection.execute("SET session_replication_role = replica")
+        await connection.execute(
+            "UPDATE ledger.heads SET version = 0, recorded = false, seal = NULL"
+        )
+        with pytest.raises(IllegalTransition, match="sealed before"):
+            await adopt()
+        await connection.execute("DELETE FROM ledger.changes")
+        assert await damage_of(ledger, run_id) != [integrity.OLDER]
+        await connection.execute("DELETE FROM ledger.seals")
+        await connection.execute(
+            "INSERT INTO ledger.checkpoint_records VALUES"
+            " ('default', %s, '', 'c1', NULL, 2, 1, 'x', 'run_begun', 'plan', 0, '{}', 1)",
+            [run_id],
+        )
+        with pytest.raises(IllegalTransition, match="sealed before"):
+            await adopt()
+        await connection.execute("SET session_replication_role = origin")
+
+
 async def test_a_run_from_before_the_seals_is_adopted_once_and_by_its_name(
     empty_database_url: str,
 ) -> None:
@@ -249,9 +277,7 @@ async def test_a_run_from_before_the_seals_is_adopted_once_and_by_its_name(
     await migrate(empty_database_url)
     async with open_ledger(empty_database_url) as ledger:
         await set_phase(ledger, run_id, "search")
-        assert await damage_of(ledger, run_id) == [
-            Damage("rows", "not recorded: the run is older than the seals")
-        ]
+        assert await damage_of(ledger, run_id) == [integrity.OLDER]
         async with ledger.transaction(actor="ada") as tx:
             assert await integrity.adopt_rows(tx, run_id) == 1
         await set_phase(ledger, run_id, "read")
