@@ -99,6 +99,7 @@ class Transaction:
     actor: str
     fence: int | None
     codec: Codec
+    keys: KeyRing
 
     async def one(self, statement: Statement, **values: Any) -> DictRow:
         """Return the one row of a `:one` statement; raises IllegalTransition when a guarded change found no row."""
@@ -191,7 +192,7 @@ class Ledger:
                 else:
                     held = {"run_id": run_id, "held": fence}
                     await connection.execute(_BEGIN_HELD.text, values | held)
-                yield Transaction(connection, self.tenant, name, fence, self.codec)
+                yield Transaction(connection, self.tenant, name, fence, self.codec, self.keys)
 
 
 async def connection_beside(pool: Pool) -> Connection:
