@@ -10,11 +10,11 @@ from langgraph.checkpoint.serde.base import SerializerProtocol
 from langgraph.checkpoint.serde.types import TASKS
 
 from graph.saver_records import config_of
-from ledger import checkpoint_seals
-from ledger.checkpoint_seals import Stored
+from ledger import checkpoint_checks
 from ledger.errors import CheckpointDamaged, CheckpointUnsealed, RecordTooNew
 from ledger.keys import KeyRing
 from ledger.records import SCHEMA_VERSION
+from ledger.stored_checkpoints import Stored
 
 #: By channel: the version, and the digest of its blob, None where it has none.
 Blobs = dict[str, tuple[str, str | None]]
@@ -32,7 +32,8 @@ class Known:
         """Return it of a checkpoint that was verified."""
         assert stored.seal is not None
         versions = json.loads(stored.checkpoint or "{}").get("channel_versions") or {}
-        sealed = checkpoint_seals.parts_of(stored, None)["blobs"]
+        # The parts that were sealed are those that are stored, or it had not been verified.
+        sealed = json.loads(stored.parts or "{}")["blobs"]
         blobs: Blobs = {
             channel: (str(version), sealed[channel][1] if channel in sealed else None)
             for channel, version in versions.items()
@@ -47,14 +48,14 @@ def check(keys: KeyRing, tenant: str, stored: Stored) -> None:
     """
     if stored.rejected is not None:
         raise CheckpointDamaged(stored.name, [f"it was rejected ({stored.rejected})"])
-    if checkpoint_seals.is_unsealed(stored):
+    if checkpoint_checks.is_unsealed(stored):
         raise CheckpointUnsealed(stored.name)
-    newer = checkpoint_seals.newer_record(keys, tenant, stored, SCHEMA_VERSION)
+    newer = checkpoint_checks.newer_record(keys, tenant, stored, SCHEMA_VERSION)
     if newer is not None:
         raise RecordTooNew(stored.name, newer, SCHEMA_VERSION)
-    if problems := checkpoint_seals.problems(keys, tenant, stored):
+    if problems := checkpoint_checks.problems(keys, tenant, stored):
         raise CheckpointDamaged(stored.name, problems)
-    if of_writes := checkpoint_seals.write_problems(keys, tenant, stored):
+    if of_writes := checkpoint_checks.write_problems(keys, tenant, stored):
         told = [problem for problems in of_writes.values() for problem in problems]
         raise CheckpointDamaged(stored.name, told, list(of_writes))
 

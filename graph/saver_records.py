@@ -13,10 +13,11 @@ from ledger.db import Ledger
 from ledger.records import SCHEMA_VERSION
 from nodes.resources import Workflow
 
-
 _KINDS: dict[str, type] = {
     **dict.fromkeys(("step", "tasks", "review", "products", "finished"), dict),
-    **{"ready": list, "wave": int, "decided": int},
+    "ready": list,
+    "wave": int,
+    "decided": int,
 }
 
 

@@ -11,12 +11,12 @@ from uuid import UUID
 
 from pydantic import BaseModel, ConfigDict
 
-from ledger import checkpoint_seals
-from ledger.checkpoint_seals import Stored
+from ledger import checkpoint_checks
 from ledger.db import Transaction
 from ledger.errors import SealKeyMissing
 from ledger.keys import KeyRing
 from ledger.sql import load
+from ledger.stored_checkpoints import Stored
 
 _SQL = load("records")
 _LIST = _SQL["ListRecords"]
@@ -71,17 +71,12 @@ async def newest_first(tx: Transaction, run_id: UUID) -> list[CheckpointRecord]:
     return [CheckpointRecord(**row) for row in rows]
 
 
-async def verified(tx: Transaction, keys: KeyRing, run_id: UUID) -> list[CheckpointRecord]:
+async def verified(tx: Transaction, run_id: UUID) -> list[CheckpointRecord]:
     """Return the same, each with what its seal says."""
-    found = {
-        record.checkpoint_ns + "\0" + record.checkpoint_id: record
-        for record in await newest_first(tx, run_id)
-    }
-    names = list(found)
+    found = await newest_first(tx, run_id)
     told: list[CheckpointRecord] = []
-    for start in range(0, len(names), BATCH):
-        batch = [found[name] for name in names[start : start + BATCH]]
-        told += await _batch_verified(tx, keys, run_id, batch)
+    for start in range(0, len(found), BATCH):
+        told += await _batch_verified(tx, run_id, found[start : start + BATCH])
     return told
 
 
@@ -90,7 +85,7 @@ BATCH = 100
 
 
 async def _batch_verified(
-    tx: Transaction, keys: KeyRing, run_id: UUID, batch: Sequence[CheckpointRecord]
+    tx: Transaction, run_id: UUID, batch: Sequence[CheckpointRecord]
 ) -> list[CheckpointRecord]:
     rows: list[dict[str, Any]] = await tx.many(
         _STORED,
@@ -99,7 +94,7 @@ async def _batch_verified(
         checkpoint_ids=[record.checkpoint_id for record in batch],
     )
     return [
-        record.model_copy(update=seal_of(keys, tx.tenant, Stored(**row)))
+        record.model_copy(update=seal_of(tx.keys, tx.tenant, Stored(**row)))
         for record, row in zip(batch, rows, strict=True)
     ]
 
@@ -107,7 +102,7 @@ async def _batch_verified(
 def seal_of(keys: KeyRing, tenant: str, stored: Stored) -> dict[str, Any]:
     """Return `seal` and `problems` of a record."""
     try:
-        problems = checkpoint_seals.all_problems(keys, tenant, stored)
+        problems = checkpoint_checks.all_problems(keys, tenant, stored)
     except SealKeyMissing as error:
         return {"seal": "unknown", "problems": (str(error),)}
     if stored.rejected is not None:

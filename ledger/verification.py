@@ -6,10 +6,21 @@ that shares a text is checked while that text is at hand.
 
 import re
 from collections.abc import Awaitable, Callable, Mapping, Sequence
+from contextlib import aclosing
 from dataclasses import dataclass
 from uuid import UUID
 
-from ledger import artifacts, audit, citations, evidence, integrity, journal, records, runs
+from ledger import (
+    artifacts,
+    audit,
+    checkpoint_checks,
+    citations,
+    evidence,
+    integrity,
+    journal,
+    records,
+    runs,
+)
 from ledger.db import Transaction
 from ledger.errors import ArtifactCorrupt, NotFound
 from ledger.evidence import CONTEXT_CHARACTERS, Evidence
@@ -190,11 +201,27 @@ async def _journal(tx: Transaction, run_id: UUID) -> Check:
 
 
 async def _checkpoints(tx: Transaction, run_id: UUID) -> Check:
+    problems: list[str] = []
+    rejected: set[tuple[str, str]] = set()
+    counted = 0
+    async with aclosing(checkpoint_checks.walk(tx, run_id)) as checkpoints:
+        async for stored in checkpoints:
+            counted += 1
+            if stored.rejected is not None:
+                # Found out and passed over: what is wrong with it is known.
+                rejected.add((stored.checkpoint_ns, stored.checkpoint_id))
+                continue
+            problems += [
+                f"{stored.checkpoint_id}: {problem}"
+                for problem in checkpoint_checks.all_problems(tx.keys, tx.tenant, stored)
+            ]
     recorded = await records.newest_first(tx, run_id)
+    problems += broken_lines(
+        [each for each in recorded if (each.checkpoint_ns, each.checkpoint_id) not in rejected]
+    )
+    passed = f", {len(rejected)} rejected before and not looked at" if rejected else ""
     return _check(
-        "checkpoints",
-        broken_lines(recorded),
-        f"{len(recorded)} records, each following from the one before",
+        "checkpoints", problems, f"{counted} in unbroken lines, each as it was sealed{passed}"
     )
 
 

@@ -129,18 +129,20 @@ def list_journal(run: RunName, *, as_json: AsJson = False) -> None:
 
 @app.command(rich_help_panel=PANEL)
 def history(run: RunName, *, as_json: AsJson = False) -> None:
-    """List the checkpoints of a run, newest first."""
+    """List the checkpoints of a run, newest first, and whether their seals hold.
+
+    A seal is valid, broken, missing, rejected, or unknown where the key that made it is not set here. A run can be forked
+    from its own checkpoints, not from those of its branches, whose seal is valid.
+    """
 
     async def look(tx: Transaction, of: Run) -> list[dict[str, Any]]:
-        return [
-            record.model_dump(mode="json") for record in await records.newest_first(tx, of.run_id)
-        ]
+        return [shapes.of_record(record) for record in await records.verified(tx, of.run_id)]
 
     found = looked_at_run(run, look)
     if as_json:
         put_json(found)
     else:
-        columns = ("checkpoint_id", "checkpoint_ns", "boundary", "phase", "tasks", "created_at")
+        columns = ("checkpoint_id", "seal", "can_fork", "boundary", "phase", "tasks", "created_at")
         put_table(columns, [[record[name] for name in columns] for record in found])
 
 

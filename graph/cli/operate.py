@@ -1,16 +1,18 @@
-"""Commands for whoever operates it: cancel, doctor, migrate, graph."""
+"""Commands for whoever operates it: cancel, adopt, doctor, migrate, graph."""
 
 import asyncio
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Annotated
+from uuid import UUID
 
 import typer
 
+from graph import checkpoints
 from graph.cli.later import later
 from graph.cli.look import tell
 from graph.cli.output import put_json, put_text, say
 from graph.cli.session import AsJson, RunName, changed, settings
 from ledger import runs
-from ledger.db import Ledger
+from ledger.db import Ledger, Transaction
 from nodes.options import BadInput
 
 if TYPE_CHECKING:
@@ -42,6 +44,41 @@ def cancel(run: RunName, *, as_json: AsJson = False) -> None:
     say(
         f"run {cancelled.run_id} is cancelled; `perdure show {cancelled.run_id}` has what was found"
     )
+
+
+@app.command(rich_help_panel=PANEL)
+def adopt(
+    run: Annotated[str, typer.Argument(metavar="RUN", help="A run id, or the id of a thread.")],
+    *,
+    who: Annotated[str, typer.Option("--as", metavar="WHO", help="Who trusts the checkpoints.")],
+    as_json: AsJson = False,
+) -> None:
+    """Seal the checkpoints of a run that LangGraph's plain saver or an earlier version wrote, as they are.
+
+    Nobody can tell whether such checkpoints were changed; the audit log says who trusted them. What was sealed once is never
+    adopted.
+    """
+
+    async def change(ledger: Ledger) -> tuple[UUID, int]:
+        async with ledger.transaction(actor=who) as tx:
+            run_id = await _thread(tx, run)
+            return run_id, await checkpoints.adopt(tx, run_id)
+
+    run_id, adopted = changed(change)
+    if as_json:
+        put_json({"run_id": str(run_id), "adopted": adopted})
+    elif adopted:
+        put_text(f"adopted {adopted} checkpoints of {run_id}")
+    else:
+        put_text(f"{run_id} has no checkpoints that were never sealed: there is nothing to adopt")
+
+
+async def _thread(tx: Transaction, name: str) -> UUID:
+    """Return the id of a thread that may be no run of ours yet; raises NotFound, Ambiguous."""
+    try:
+        return UUID(name)
+    except ValueError:
+        return (await runs.find(tx, name)).run_id
 
 
 @app.command(rich_help_panel=PANEL)

@@ -6,6 +6,7 @@ from typing import Any
 from ledger.citations import Citation
 from ledger.findings import Finding
 from ledger.journal import Operation
+from ledger.records import CheckpointRecord
 from ledger.reviews import Review
 from ledger.runs import Run
 from ledger.sources import Source
@@ -63,6 +64,11 @@ def of_operation(operation: Operation) -> dict[str, Any]:
             attempt.model_dump(mode="json", include=fields) for attempt in operation.attempts
         ],
     }
+
+
+def of_record(record: CheckpointRecord) -> dict[str, Any]:
+    """Return a row of `perdure history`."""
+    return {**record.model_dump(mode="json"), "can_fork": record.can_fork}
 
 
 def of_review(review: Review) -> dict[str, Any]:

@@ -98,7 +98,8 @@ BEGIN
              WHERE tenant = wanted_tenant AND run_id = wanted_run AND checkpoint_ns = wanted_ns
                AND checkpoint_id = wanted_id),
            s.seal IS NOT NULL OR EXISTS (
-               SELECT FROM ledger.checkpoint_seals WHERE tenant = wanted_tenant AND thread_id = wanted_thread)
+               SELECT FROM ledger.checkpoint_seals WHERE tenant = wanted_tenant AND thread_id = wanted_thread) OR EXISTS (
+               SELECT FROM ledger.write_seals WHERE tenant = wanted_tenant AND thread_id = wanted_thread)
       FROM (VALUES (1)) AS one
       LEFT JOIN langgraph.checkpoints AS c
         ON c.thread_id = wanted_thread AND c.checkpoint_ns = wanted_ns AND c.checkpoint_id = wanted_id
@@ -130,5 +131,66 @@ BEGIN
                        WHERE tenant = wanted_tenant AND thread_id = wanted_thread AND checkpoint_ns = wanted_ns
                          AND checkpoint_id = wanted_id) AS sealed
           USING (task_id, idx)) AS w;
+END
+$$;
+
+-- The newest checkpoint that any table knows of and that was not rejected: one whose row was deleted is missed, not skipped.
+CREATE FUNCTION ledger.newest_checkpoint(wanted_tenant text, wanted_thread text, wanted_ns text) RETURNS text
+LANGUAGE plpgsql STABLE AS $$
+DECLARE
+    wanted_run CONSTANT uuid := ledger.run_of(wanted_thread);
+    passed     CONSTANT text[] := ARRAY(
+        SELECT checkpoint_id FROM ledger.rejected_checkpoints
+         WHERE tenant = wanted_tenant AND run_id = wanted_run AND checkpoint_ns = wanted_ns);
+BEGIN
+    RETURN greatest(
+        (SELECT checkpoint_id FROM langgraph.checkpoints
+          WHERE thread_id = wanted_thread AND checkpoint_ns = wanted_ns AND checkpoint_id <> ALL (passed)
+          ORDER BY checkpoint_id DESC LIMIT 1),
+        (SELECT checkpoint_id FROM ledger.checkpoint_seals
+          WHERE tenant = wanted_tenant AND thread_id = wanted_thread AND checkpoint_ns = wanted_ns
+            AND checkpoint_id <> ALL (passed)
+          ORDER BY checkpoint_id DESC LIMIT 1),
+        (SELECT checkpoint_id FROM ledger.checkpoint_records
+          WHERE tenant = wanted_tenant AND run_id = wanted_run AND checkpoint_ns = wanted_ns
+            AND checkpoint_id <> ALL (passed)
+          ORDER BY checkpoint_id DESC LIMIT 1));
+END
+$$;
+
+-- Stores a checkpoint with its blobs, its record (null where the thread is no run) and its seal. LangGraph's own rules, but
+-- that a row stored anew is new in all columns.
+CREATE FUNCTION ledger.store_checkpoint(
+    new_tenant text, new_thread text, new_ns text, new_id text, new_parent text, new_checkpoint jsonb, new_metadata jsonb,
+    new_channels text[], new_versions text[], new_types text[], new_blobs bytea[], new_record jsonb,
+    new_parts jsonb, new_key_id text, new_seal text
+) RETURNS void LANGUAGE plpgsql AS $$
+BEGIN
+    INSERT INTO langgraph.checkpoint_blobs (thread_id, checkpoint_ns, channel, version, type, blob)
+    SELECT new_thread, new_ns, channel, version, type, blob
+      FROM unnest(new_channels, new_versions, new_types, new_blobs) AS new (channel, version, type, blob)
+    ON CONFLICT DO NOTHING;
+
+    INSERT INTO langgraph.checkpoints (thread_id, checkpoint_ns, checkpoint_id, parent_checkpoint_id, checkpoint, metadata)
+    VALUES (new_thread, new_ns, new_id, new_parent, new_checkpoint, new_metadata)
+    ON CONFLICT (thread_id, checkpoint_ns, checkpoint_id) DO UPDATE
+       SET parent_checkpoint_id = excluded.parent_checkpoint_id, type = excluded.type,
+           checkpoint = excluded.checkpoint, metadata = excluded.metadata;
+
+    IF new_record IS NOT NULL THEN
+        INSERT INTO ledger.checkpoint_records
+        SELECT new.* FROM jsonb_populate_record(NULL::ledger.checkpoint_records, new_record) AS new
+        ON CONFLICT (tenant, run_id, checkpoint_ns, checkpoint_id) DO UPDATE
+           SET (parent_checkpoint, schema_version, workflow_version, fingerprint, boundary, phase, step, tasks, fence,
+                created_at, ledger_version, ledger_seal, summary_artifact, approval, wave)
+             = ROW (excluded.parent_checkpoint, excluded.schema_version, excluded.workflow_version, excluded.fingerprint,
+                excluded.boundary, excluded.phase, excluded.step, excluded.tasks, excluded.fence, excluded.created_at,
+                excluded.ledger_version, excluded.ledger_seal, excluded.summary_artifact, excluded.approval, excluded.wave);
+    END IF;
+
+    INSERT INTO ledger.checkpoint_seals (tenant, thread_id, checkpoint_ns, checkpoint_id, parts, key_id, seal)
+    VALUES (new_tenant, new_thread, new_ns, new_id, new_parts, new_key_id, new_seal)
+    ON CONFLICT (tenant, thread_id, checkpoint_ns, checkpoint_id) DO UPDATE
+       SET parts = excluded.parts, key_id = excluded.key_id, seal = excluded.seal;
 END
 $$;

@@ -1,33 +1,8 @@
 -- name: StoreCheckpoint :none
--- A checkpoint with its blobs, its record and its seal. LangGraph's own rules, but that a row stored anew is new in all columns.
-WITH blobs AS (
-    INSERT INTO langgraph.checkpoint_blobs (thread_id, checkpoint_ns, channel, version, type, blob)
-    SELECT %(thread_id)s, %(checkpoint_ns)s, channel, version, type, blob
-      FROM unnest(%(channels)s::text[], %(versions)s::text[], %(types)s::text[], %(blobs)s::bytea[])
-           AS new (channel, version, type, blob)
-    ON CONFLICT DO NOTHING
-), stored AS (
-    INSERT INTO langgraph.checkpoints (thread_id, checkpoint_ns, checkpoint_id, parent_checkpoint_id, checkpoint, metadata)
-    VALUES (%(thread_id)s, %(checkpoint_ns)s, %(checkpoint_id)s, %(parent)s, %(checkpoint)s::text::jsonb,
-            %(metadata)s::text::jsonb)
-    ON CONFLICT (thread_id, checkpoint_ns, checkpoint_id) DO UPDATE
-       SET parent_checkpoint_id = excluded.parent_checkpoint_id, type = excluded.type,
-           checkpoint = excluded.checkpoint, metadata = excluded.metadata
-), recorded AS (
-    INSERT INTO ledger.checkpoint_records AS known
-    SELECT new.* FROM jsonb_populate_record(NULL::ledger.checkpoint_records, %(record)s::text::jsonb) AS new
-     WHERE new.run_id IS NOT NULL
-    ON CONFLICT (tenant, run_id, checkpoint_ns, checkpoint_id) DO UPDATE
-       SET (parent_checkpoint, schema_version, workflow_version, fingerprint, boundary, phase, step, tasks, fence,
-            created_at, ledger_version, ledger_seal, summary_artifact, approval, wave)
-         = ROW (excluded.parent_checkpoint, excluded.schema_version, excluded.workflow_version, excluded.fingerprint,
-            excluded.boundary, excluded.phase, excluded.step, excluded.tasks, excluded.fence, excluded.created_at,
-            excluded.ledger_version, excluded.ledger_seal, excluded.summary_artifact, excluded.approval, excluded.wave)
-)
-INSERT INTO ledger.checkpoint_seals (tenant, thread_id, checkpoint_ns, checkpoint_id, parts, key_id, seal)
-VALUES (%(tenant)s, %(thread_id)s, %(checkpoint_ns)s, %(checkpoint_id)s, %(parts)s::text::jsonb, %(key_id)s, %(seal)s)
-ON CONFLICT (tenant, thread_id, checkpoint_ns, checkpoint_id) DO UPDATE
-   SET parts = excluded.parts, key_id = excluded.key_id, seal = excluded.seal;
+SELECT ledger.store_checkpoint(
+    %(tenant)s, %(thread_id)s, %(checkpoint_ns)s, %(checkpoint_id)s, %(parent)s, %(checkpoint)s::text::jsonb,
+    %(metadata)s::text::jsonb, %(channels)s::text[], %(versions)s::text[], %(types)s::text[], %(blobs)s::bytea[],
+    %(record)s::text::jsonb, %(parts)s::text::jsonb, %(key_id)s, %(seal)s);
 
 -- name: StoreWrites :none
 -- What a task wrote, each row with its seal; what is there already stays.
@@ -70,30 +45,10 @@ SELECT blob.channel, blob.version, blob.type, blob.blob
    AND blob.channel = named.channel AND blob.version = named.version;
 
 -- name: LoadCheckpoint :maybe
--- One checkpoint; without an id the newest that any table knows of and that was not rejected, so that a deleted one is missed.
+-- One checkpoint, without an id the newest.
 SELECT %(thread_id)s::text AS thread_id, %(checkpoint_ns)s::text AS checkpoint_ns, wanted.checkpoint_id, stored.*
-  FROM (SELECT coalesce(%(checkpoint_id)s::text, greatest(
-            (SELECT checkpoint_id FROM langgraph.checkpoints AS known
-              WHERE thread_id = %(thread_id)s AND checkpoint_ns = %(checkpoint_ns)s
-                AND NOT EXISTS (SELECT FROM ledger.rejected_checkpoints AS rejected
-                                 WHERE rejected.tenant = %(tenant)s AND rejected.run_id = ledger.run_of(%(thread_id)s)
-                                   AND rejected.checkpoint_ns = %(checkpoint_ns)s
-                                   AND rejected.checkpoint_id = known.checkpoint_id)
-              ORDER BY checkpoint_id DESC LIMIT 1),
-            (SELECT checkpoint_id FROM ledger.checkpoint_seals AS known
-              WHERE tenant = %(tenant)s AND thread_id = %(thread_id)s AND checkpoint_ns = %(checkpoint_ns)s
-                AND NOT EXISTS (SELECT FROM ledger.rejected_checkpoints AS rejected
-                                 WHERE rejected.tenant = %(tenant)s AND rejected.run_id = ledger.run_of(%(thread_id)s)
-                                   AND rejected.checkpoint_ns = %(checkpoint_ns)s
-                                   AND rejected.checkpoint_id = known.checkpoint_id)
-              ORDER BY checkpoint_id DESC LIMIT 1),
-            (SELECT checkpoint_id FROM ledger.checkpoint_records AS known
-              WHERE tenant = %(tenant)s AND run_id = ledger.run_of(%(thread_id)s) AND checkpoint_ns = %(checkpoint_ns)s
-                AND NOT EXISTS (SELECT FROM ledger.rejected_checkpoints AS rejected
-                                 WHERE rejected.tenant = %(tenant)s AND rejected.run_id = ledger.run_of(%(thread_id)s)
-                                   AND rejected.checkpoint_ns = %(checkpoint_ns)s
-                                   AND rejected.checkpoint_id = known.checkpoint_id)
-              ORDER BY checkpoint_id DESC LIMIT 1))) AS checkpoint_id) AS wanted
+  FROM coalesce(%(checkpoint_id)s::text, ledger.newest_checkpoint(%(tenant)s, %(thread_id)s, %(checkpoint_ns)s))
+       AS wanted (checkpoint_id)
  CROSS JOIN LATERAL ledger.stored_checkpoint(%(tenant)s, %(thread_id)s, %(checkpoint_ns)s, wanted.checkpoint_id) AS stored
  WHERE wanted.checkpoint_id IS NOT NULL;
 
@@ -230,3 +185,53 @@ INSERT INTO langgraph.checkpoint_writes
        (thread_id, checkpoint_ns, checkpoint_id, task_id, task_path, idx, channel, type, blob)
 SELECT %(target)s, checkpoint_ns, checkpoint_id, task_id, task_path, idx, channel, type, blob
   FROM langgraph.checkpoint_writes JOIN copied USING (checkpoint_ns, checkpoint_id) WHERE thread_id = %(thread_id)s;
+
+-- name: CheckpointsBefore :many
+-- The next checkpoints that any table knows of, newest first, rejected ones too; a namespace after the other.
+SELECT %(thread_id)s::text AS thread_id, known.checkpoint_ns, known.checkpoint_id, stored.*
+  FROM (SELECT checkpoint_ns, checkpoint_id FROM langgraph.checkpoints WHERE thread_id = %(thread_id)s
+        UNION
+        SELECT checkpoint_ns, checkpoint_id FROM ledger.checkpoint_seals
+         WHERE tenant = %(tenant)s AND thread_id = %(thread_id)s
+        UNION
+        SELECT checkpoint_ns, checkpoint_id FROM ledger.write_seals
+         WHERE tenant = %(tenant)s AND thread_id = %(thread_id)s
+        UNION
+        SELECT checkpoint_ns, checkpoint_id FROM ledger.checkpoint_records
+         WHERE tenant = %(tenant)s AND run_id = ledger.run_of(%(thread_id)s)
+         ORDER BY checkpoint_ns, checkpoint_id DESC
+         OFFSET %(passed)s LIMIT %(limit)s) AS known
+ CROSS JOIN LATERAL ledger.stored_checkpoint(%(tenant)s, %(thread_id)s, known.checkpoint_ns, known.checkpoint_id) AS stored
+ ORDER BY known.checkpoint_ns, known.checkpoint_id DESC;
+
+-- name: RejectCheckpoint :maybe
+INSERT INTO ledger.rejected_checkpoints (tenant, run_id, checkpoint_ns, checkpoint_id, reason)
+VALUES (%(tenant)s, %(run_id)s, %(checkpoint_ns)s, %(checkpoint_id)s, %(reason)s)
+ON CONFLICT DO NOTHING
+RETURNING at;
+
+-- name: RejectWrites :many
+-- Moves what a task wrote, with its seals, out of the way of its next attempt.
+WITH gone AS (
+    DELETE FROM langgraph.checkpoint_writes AS stored
+     WHERE thread_id = %(run_id)s::uuid::text AND checkpoint_ns = %(checkpoint_ns)s
+       AND checkpoint_id = %(checkpoint_id)s AND task_id = %(task_id)s
+    RETURNING idx, to_jsonb(stored) AS found
+), gone_seals AS (
+    DELETE FROM ledger.write_seals AS sealed
+     WHERE tenant = %(tenant)s AND thread_id = %(run_id)s::uuid::text AND checkpoint_ns = %(checkpoint_ns)s
+       AND checkpoint_id = %(checkpoint_id)s AND task_id = %(task_id)s
+    RETURNING idx, to_jsonb(sealed) AS seal
+)
+INSERT INTO ledger.rejected_writes
+       (tenant, run_id, checkpoint_ns, checkpoint_id, task_id, idx, reason, found, seal)
+SELECT %(tenant)s, %(run_id)s, %(checkpoint_ns)s, %(checkpoint_id)s, %(task_id)s, idx, %(reason)s, found, seal
+  FROM gone FULL JOIN gone_seals USING (idx)
+RETURNING idx;
+
+-- name: IsSealed :one
+-- Whether anything of a thread was sealed, or recorded by a version that seals.
+SELECT EXISTS (SELECT FROM ledger.checkpoint_seals WHERE tenant = %(tenant)s AND thread_id = %(thread_id)s)
+    OR EXISTS (SELECT FROM ledger.write_seals WHERE tenant = %(tenant)s AND thread_id = %(thread_id)s)
+    OR EXISTS (SELECT FROM ledger.checkpoint_records
+                WHERE tenant = %(tenant)s AND run_id = ledger.run_of(%(thread_id)s) AND schema_version > 1) AS sealed;

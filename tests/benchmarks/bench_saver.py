@@ -1,0 +1,138 @@
+"""What fencing, recording, sealing and verifying cost: our saver by turns with LangGraph's own, on the same payloads.
+
+The database waits for its disk. Measurements are taken in pairs, so that whatever else the machine does meets both.
+"""
+
+import time
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import AsyncExitStack
+from statistics import median
+from typing import Any
+
+import pytest
+from langchain_core.runnables import RunnableConfig
+from langgraph.checkpoint.base import Checkpoint
+from langgraph.checkpoint.postgres.aio import AsyncPostgresSaver
+
+from graph.migrate import LANGGRAPH_SCHEMA
+from graph.saver import SealedPostgresSaver
+from ledger.db import Ledger, Pool, new_pool
+from tests.support.ledgers import KEYS, new_run
+from tests.support.savers import WORKFLOW, next_checkpoint
+from tests.support.targets import tell
+
+PAIRS = 400
+RUNS, STEPS, CONNECTIONS = 20, 10, 10
+# A database in another building: each statement that stores a checkpoint waits so long, on both sides.
+AWAY_SECONDS = 0.01
+
+
+class Thread:
+    """A thread that grows, by one saver."""
+
+    def __init__(self, saver: AsyncPostgresSaver, thread_id: str) -> None:
+        self.saver = saver
+        self.config: RunnableConfig = {
+            "configurable": {"thread_id": thread_id, "checkpoint_ns": ""}
+        }
+        self.checkpoint: Checkpoint | None = None
+        self.number = 0
+
+    async def put(self) -> None:
+        """Store the next checkpoint: 5 kB in six channels, three of them new."""
+        self.number += 1
+        self.checkpoint, new = next_checkpoint(self.saver, self.checkpoint, self.number)
+        self.config = await self.saver.aput(
+            self.config,
+            self.checkpoint,
+            {"source": "loop", "step": self.number, "parents": {}},
+            new,
+        )
+
+    async def put_writes(self) -> None:
+        """Store what a task wrote: two channels."""
+        self.number += 1
+        writes: list[tuple[str, Any]] = [
+            ("finished", {"t1": {"status": "complete"}}),
+            ("step", {"name": "x" * 500}),
+        ]
+        await self.saver.aput_writes(
+            self.config, writes, f"task-{self.number}", "~__pregel_pull, branch"
+        )
+
+    async def load(self) -> None:
+        """Load the newest."""
+        head: RunnableConfig = {"configurable": {**self.config["configurable"]}}
+        head["configurable"].pop("checkpoint_id", None)
+        assert await self.saver.aget_tuple(head) is not None
+
+
+class Pair:
+    """Our saver and LangGraph's, each with a pool of its own."""
+
+    def __init__(self, ledger: Ledger, ours: Pool, theirs: Pool) -> None:
+        self.ledger = ledger
+        self.ours = SealedPostgresSaver(ours, ledger, WORKFLOW)
+        self.theirs = AsyncPostgresSaver(theirs)
+
+    async def threads(self) -> tuple[Thread, Thread]:
+        """Return a thread of each; ours is a run that is held."""
+        run_id = await new_run(self.ledger)
+        return Thread(self.ours, str(run_id)), Thread(self.theirs, f"plain-{run_id}")
+
+
+@pytest.fixture
+async def pair(durable_url: str) -> AsyncIterator[Pair]:
+    """Both savers."""
+    async with AsyncExitStack() as stack:
+        pools = [
+            await stack.enter_async_context(new_pool(durable_url, CONNECTIONS, path))
+            for path in (None, LANGGRAPH_SCHEMA, LANGGRAPH_SCHEMA)
+        ]
+        yield Pair(Ledger(pools[0], "bench", keys=KEYS), pools[1], pools[2])
+
+
+async def milliseconds(work: Callable[[], Awaitable[None]]) -> float:
+    """Return what a piece of work takes."""
+    begun = time.perf_counter()
+    await work()
+    return (time.perf_counter() - begun) * 1000
+
+
+async def ratio(
+    ours: Callable[[], Awaitable[None]], theirs: Callable[[], Awaitable[None]], what: str
+) -> float:
+    """Measure by turns, which goes first by turns too, and return the ratio of the medians."""
+    taken: tuple[list[float], list[float]] = ([], [])
+    for number in range(PAIRS):
+        works = ((0, ours), (1, theirs))
+        for side, work in works if number % 2 else works[::-1]:
+            taken[side].append(await milliseconds(work))
+    mine, plain = median(taken[0]), median(taken[1])
+    print(f"\n{what}: sealed {mine:.3f} ms, plain {plain:.3f} ms at the median of {PAIRS}")
+    return mine / plain
+
+
+async def test_a_sealed_put_costs_as_much_as_a_plain_one(pair: Pair) -> None:
+    ours, theirs = await pair.threads()
+    tell("sealed put, times", await ratio(ours.put, theirs.put, "put"), 1.1)
+
+
+async def test_sealed_writes_cost_little_more_than_plain_ones(pair: Pair) -> None:
+    ours, theirs = await pair.threads()
+    await ours.put()
+    await theirs.put()
+    tell(
+        "sealed put_writes, times",
+        await ratio(ours.put_writes, theirs.put_writes, "put_writes"),
+        1.2,
+    )
+
+
+async def test_a_verified_load_costs_little_more_than_a_plain_one(pair: Pair) -> None:
+    ours, theirs = await pair.threads()
+    for thread in (ours, theirs):
+        for _ in range(3):
+            await thread.put()
+        await thread.put_writes()
+    tell("verified load of a 5 kB state, times", await ratio(ours.load, theirs.load, "load"), 1.15)
