@@ -10,6 +10,8 @@ LedgerError
 ├── Ambiguous               a prefix that fits several runs
 ├── RunExists               a run id that is taken
 ├── RunHeld                 another worker holds the run
+├── TakeoverBlocked         a dead worker's transaction is in the way, and may not be ended
+├── RunDrained              the worker was told to end, and stopped between two steps
 ├── LeaseLost               another worker took the run over; nothing was written
 ├── RunCancelled            the run was cancelled; nothing was written
 ├── SealKeyMissing          a seal needs a key that this process does not hold
@@ -21,6 +23,7 @@ LedgerError
 └── OperationFailed         an outside call failed; `transient` says whether trying again may help
 """
 
+from datetime import UTC, datetime
 from uuid import UUID
 
 
@@ -63,12 +66,43 @@ class RunExists(LedgerError):
 class RunHeld(LedgerError):
     """Another worker holds the run."""
 
-    def __init__(self, run_id: UUID, owner: str) -> None:
+    def __init__(
+        self,
+        run_id: UUID,
+        owner: str,
+        since: datetime | None = None,
+        until: datetime | None = None,
+    ) -> None:
+        begun = f" since {_in_utc(since)}" if since else ""
+        ends = f", whose lease runs out at {_in_utc(until)} unless it is renewed" if until else ""
         super().__init__(
-            f"run {run_id} is being worked by {owner}; wait for it, or stop that process"
+            f"run {run_id} is being worked by {owner}{begun}{ends}; wait for it, or stop that process"
         )
         self.run_id = run_id
         self.owner = owner
+
+
+class TakeoverBlocked(LedgerError):
+    """The lease is free, but a transaction of the worker that had it stands in the way."""
+
+    def __init__(self, run_id: UUID, owner: str) -> None:
+        super().__init__(
+            f"run {run_id} cannot be taken over: a transaction of {owner} stands in the way, and this database user may"
+            " not end it, or it does not end. Stop that process, or end its sessions (pg_terminate_backend) as a user"
+            f" who may; then `perdure resume {run_id}`"
+        )
+        self.run_id = run_id
+        self.owner = owner
+
+
+class RunDrained(LedgerError):
+    """The worker was told to end: the step that was running is finished and saved, the next one not begun."""
+
+    def __init__(self, run_id: UUID) -> None:
+        super().__init__(
+            f"told to end; the running step is finished and saved: `perdure resume {run_id}` goes on"
+        )
+        self.run_id = run_id
 
 
 class LeaseLost(LedgerError):
@@ -124,3 +158,7 @@ class OperationFailed(LedgerError):
         super().__init__(reason)
         self.reason = reason
         self.transient = transient
+
+
+def _in_utc(moment: datetime) -> str:
+    return moment.astimezone(UTC).isoformat(sep=" ", timespec="seconds")

@@ -23,9 +23,11 @@ from ledger.errors import (
     NotFound,
     NotText,
     ReviewClosed,
+    RunDrained,
     RunExists,
     RunHeld,
     SealKeyMissing,
+    TakeoverBlocked,
 )
 from ledger.runs import Status
 from nodes.options import BadInput
@@ -57,8 +59,10 @@ class Interrupted(Exception):
 # The first that fits.
 _BY_ERROR: tuple[tuple[type[Exception], Code], ...] = (
     (Interrupted, Code.INTERRUPTED),
+    (RunDrained, Code.INTERRUPTED),
     (RunHeld, Code.HELD),
     (LeaseLost, Code.HELD),
+    (TakeoverBlocked, Code.HELD),
     (UnknownWorkflow, Code.BLOCKED),
     (SealKeyMissing, Code.BLOCKED),
     *(

@@ -8,6 +8,7 @@ import psycopg
 import pytest
 
 from graph.cluster import Cluster
+from ledger.migrate import migrations
 from tests.support.commands import end, perdure, start
 from tests.support.ledgers import new_run, open_ledger
 from tests.support.slow_search import slow_search
@@ -62,7 +63,8 @@ def test_migrate_prints_what_it_applied(
     empty_database_url: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("PERDURE_DATABASE_URL", empty_database_url)
-    assert perdure("migrate").text == "applied 0001_ledger.sql\n"
+    applied = [f"applied {migration.name}" for migration in migrations()]
+    assert perdure("migrate").text.splitlines() == applied
     ended = perdure("migrate", "--json")
     assert (ended.code, ended.json) == (0, {"applied": []})
 
