@@ -1,5 +1,6 @@
 """A worker is frozen in the middle of a branch, another takes its run over and finishes it, and the first wakes."""
 
+import asyncio
 import signal
 from collections.abc import Iterator
 from pathlib import Path
@@ -7,16 +8,16 @@ from pathlib import Path
 import psycopg
 import pytest
 
-from ledger.db import Ledger
 from tests.support.commands import end, perdure
-from tests.support.observed import table_digests
+from tests.support.observed import reading, table_digests
 from tests.support.stopped_runs import StoppedRun, stopped_run
+from tests.support.waiting import wait_until
 
 WAITS_FOR_THE_TABLE = (
-    "SELECT FROM pg_locks WHERE NOT granted AND relation = 'ledger.attempts'::regclass"
+    "SELECT pid FROM pg_locks WHERE NOT granted AND relation = 'ledger.attempts'::regclass"
 )
 OPEN_TRANSACTIONS = """
-SELECT FROM pg_stat_activity AS session JOIN pg_locks AS lock USING (pid)
+SELECT session.pid FROM pg_stat_activity AS session JOIN pg_locks AS lock USING (pid)
  WHERE session.application_name = %s AND lock.relation = 'ledger.leases'::regclass AND session.wait_event = 'ClientRead'
 """
 
@@ -27,34 +28,43 @@ def run(monkeypatch: pytest.MonkeyPatch, database_url: str, tmp_path: Path) -> I
         yield begun
 
 
-async def check_it_wakes_and_changes_nothing(run: StoppedRun, ledger: Ledger) -> None:
+def digests(database_url: str) -> dict[str, str]:
+    """Return a digest of every table."""
+
+    async def read() -> dict[str, str]:
+        async with reading(database_url) as ledger:
+            return await table_digests(ledger)
+
+    return asyncio.run(read())
+
+
+def check_it_wakes_and_changes_nothing(run: StoppedRun, database_url: str) -> None:
     """Take the run over once its lease has run out, finish it, and wake the first worker."""
     assert perdure("resume", run.run_id).code == 5
-    while run.lease()["alive"]:
-        pass
+    wait_until(lambda: not run.lease()["alive"])
     run.search.released.set()
     taken = perdure("resume", run.run_id)
     assert taken.code == 0, taken.messages
     successor = run.lease()["owner"]
-    before = await table_digests(ledger)
+    before = digests(database_url)
     run.signal(signal.SIGCONT)
     woken = end(run.process)
     assert (woken.code, woken.output) == (5, b"")
     assert f"another worker took this run over ({successor})" in woken.messages
-    assert await table_digests(ledger) == before
+    assert digests(database_url) == before
     assert perdure("verify", run.run_id).code == 0
 
 
-async def test_a_worker_that_wakes_after_a_takeover_changes_nothing(
-    run: StoppedRun, ledger: Ledger
+def test_a_worker_that_wakes_after_a_takeover_changes_nothing(
+    run: StoppedRun, database_url: str
 ) -> None:
     run.wait_until_asked()
     run.freeze()
-    await check_it_wakes_and_changes_nothing(run, ledger)
+    check_it_wakes_and_changes_nothing(run, database_url)
 
 
-async def test_a_worker_that_was_frozen_within_a_transaction_is_not_in_the_way(
-    run: StoppedRun, ledger: Ledger, database_url: str
+def test_a_worker_that_was_frozen_within_a_transaction_is_not_in_the_way(
+    run: StoppedRun, database_url: str
 ) -> None:
     """It has checked its fence, which locks the lease, and its session waits for a client that says no more."""
     with (
@@ -62,10 +72,9 @@ async def test_a_worker_that_was_frozen_within_a_transaction_is_not_in_the_way(
         psycopg.connect(database_url, autocommit=True) as look,
     ):
         lock.execute("LOCK TABLE ledger.attempts IN SHARE MODE")
-        while not look.execute(WAITS_FOR_THE_TABLE).fetchone():
-            assert run.process.poll() is None
+        wait_until(lambda: look.execute(WAITS_FOR_THE_TABLE).fetchone())
         run.freeze()
         lock.rollback()
-        while not look.execute(OPEN_TRANSACTIONS, (run.lease()["owner"],)).fetchone():
-            pass
-    await check_it_wakes_and_changes_nothing(run, ledger)
+        owner = run.lease()["owner"]
+        wait_until(lambda: look.execute(OPEN_TRANSACTIONS, (owner,)).fetchone())
+    check_it_wakes_and_changes_nothing(run, database_url)

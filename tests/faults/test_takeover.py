@@ -11,6 +11,7 @@ import pytest
 
 from tests.support.commands import end, perdure, start
 from tests.support.stopped_runs import StoppedRun, stopped_run
+from tests.support.waiting import wait_until
 
 
 @pytest.fixture
@@ -21,10 +22,14 @@ def run(monkeypatch: pytest.MonkeyPatch, database_url: str, tmp_path: Path) -> I
 
 def last_and_next(run: StoppedRun) -> tuple[dict[str, Any], dict[str, Any]]:
     """Return the lease of the dead worker as it last stood, and its successor's."""
-    last = run.lease()
-    while (now := run.lease())["fence"] == last["fence"]:
-        last = now
-    return last, now
+    seen = [run.lease()]
+
+    def succeeded() -> bool:
+        seen.append(run.lease())
+        return bool(seen[-1]["fence"] > seen[0]["fence"])
+
+    wait_until(succeeded)
+    return seen[-2], seen[-1]
 
 
 @pytest.mark.parametrize("end_it", [signal.SIGSTOP, signal.SIGKILL], ids=["frozen", "killed"])

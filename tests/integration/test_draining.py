@@ -8,6 +8,7 @@ import pytest
 
 from tests.support.commands import end, perdure
 from tests.support.stopped_runs import StoppedRun, stopped_run
+from tests.support.waiting import wait_until
 
 
 @pytest.fixture
@@ -62,9 +63,8 @@ def test_a_killed_worker_leaves_an_orphan_that_a_sweep_finishes(run: StoppedRun)
     run.process.kill()
     run.process.wait()
     run.search.released.set()
-    while run.shown()["worker"] == "working":  # its server process has to notice
-        pass
-    assert run.shown()["worker"] == "orphaned"
+    # The database's process of its session has to notice first.
+    wait_until(lambda: run.shown()["worker"] == "orphaned")
     (swept,) = perdure("sweep", "--json").json
     assert swept == {"run_id": run.run_id, "owner": owner, "became": "completed", "reason": None}
     assert run.shown()["worker"] == "none"
@@ -75,8 +75,7 @@ def test_a_killed_worker_leaves_an_orphan_that_a_sweep_finishes(run: StoppedRun)
 def test_an_orphan_of_another_workflow_is_left_alone_and_named(run: StoppedRun) -> None:
     run.process.kill()
     run.process.wait()
-    while run.shown()["worker"] == "working":
-        pass
+    wait_until(lambda: run.shown()["worker"] == "orphaned")
     before = run.lease()["fence"]
     run.belong_to_another_workflow()
     (swept,) = perdure("sweep", "--json").json
