@@ -43,10 +43,10 @@ def _impatient(database_url: str) -> str:
 
 @asynccontextmanager
 async def open_pool(
-    database_url: str, size: int, search_path: str | None = None
+    database_url: str, size: int, worker: str, search_path: str | None = None
 ) -> AsyncGenerator[Pool]:
-    """Yield an open pool; raises DatabaseUnavailable."""
-    pool = new_pool(database_url, size, search_path)
+    """Yield an open pool of a worker's; raises DatabaseUnavailable."""
+    pool = new_pool(database_url, size, search_path, worker)
     with wrap_errors():
         await pool.open(wait=True)
     try:
@@ -80,5 +80,6 @@ async def open_ledger(settings: Settings) -> AsyncGenerator[Ledger]:
                 if await pending(connection):
                     async with only_one(connection):
                         await apply_pending(connection)
-        async with open_pool(database_url, settings.pool_size) as pool:
-            yield Ledger(pool, this_worker(), settings.tenant, known_keys(settings))
+        worker = this_worker()
+        async with open_pool(database_url, settings.pool_size, worker) as pool:
+            yield Ledger(pool, worker, settings.tenant, known_keys(settings))

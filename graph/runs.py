@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any, TypeAlias
 from uuid import UUID
 
+from langgraph.errors import GraphDrained
 from langgraph.graph.state import CompiledStateGraph
 from langgraph.types import Command, StateSnapshot
 
@@ -20,7 +21,7 @@ from graph.runtime import Runtime, researcher
 from graph.threads import run_config
 from graph.working import working
 from ledger import audit, reviews, runs, tasks
-from ledger.errors import RunCancelled
+from ledger.errors import RunCancelled, RunDrained
 from ledger.ids import new_run_id
 from ledger.reviews import Decision, Review
 from ledger.runs import Run
@@ -50,7 +51,7 @@ async def start_run(
 ) -> Outcome:
     """Record a new run and work it until it is finished or waits for a person.
 
-    Raises BadInput, RunExists, RunHeld and whatever stops the work; the run can then be resumed.
+    Raises BadInput, RunExists, RunHeld, RunDrained and whatever stops the work; the run can then be resumed.
     """
     asked = checked_question(question)
     researcher(options.model)
@@ -79,7 +80,7 @@ def located(corpus: Sequence[str]) -> tuple[str, ...]:
 
 
 async def resume_run(runtime: Runtime, run_id: UUID) -> Outcome:
-    """Go on with a run; a finished one is returned as it is. Raises NotFound, RunHeld, UnknownWorkflow."""
+    """Go on with a run; a finished one is returned as it is. Raises NotFound, RunHeld, UnknownWorkflow, RunDrained."""
     standing = await outcome(runtime, run_id)
     if standing.run.status in runs.FINISHED:
         return standing
@@ -143,7 +144,12 @@ async def _drive(runtime: Runtime, graph: Graph, run: Run, options: RunOptions) 
         if entry is _WAITS:
             return
         before = here
-        await graph.ainvoke(entry, config, context=options, durability="sync")
+        try:
+            await graph.ainvoke(
+                entry, config, context=options, durability="sync", control=runtime.control
+            )
+        except GraphDrained:
+            raise RunDrained(run.run_id) from None
         async with runtime.ledger.transaction() as tx:
             if (await runs.get(tx, run.run_id)).status in runs.FINISHED:
                 return

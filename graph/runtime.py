@@ -6,7 +6,7 @@ Nothing that is opened here enters state or `configurable`.
 import logging
 from collections.abc import AsyncGenerator
 from contextlib import AsyncExitStack, asynccontextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import httpx
@@ -14,6 +14,7 @@ from langchain_core.callbacks import BaseCallbackHandler
 from langgraph.graph.state import CompiledStateGraph
 
 from graph.build import build_graph, topology
+from graph.draining import Drain
 from graph.migrate import LANGGRAPH_SCHEMA, migrate
 from graph.opening import open_database, open_pool, this_worker
 from graph.saver import SealedPostgresSaver
@@ -45,6 +46,8 @@ class Runtime:
     saver_pool: Pool
     #: What traces the graph; nothing unless LangSmith's variables ask for it.
     callbacks: tuple[BaseCallbackHandler, ...] = ()
+    #: What tells the runs that are worked here to stop at their next step; once told, for good.
+    control: Drain = field(default_factory=Drain)
 
     @property
     def ledger(self) -> Ledger:
@@ -73,14 +76,22 @@ async def open_runtime(
     async with AsyncExitStack() as stack:
         database_url = await stack.enter_async_context(open_database(settings))
         await migrate(database_url)
-        pool = await stack.enter_async_context(open_pool(database_url, settings.pool_size))
+        worker, size = this_worker(), settings.pool_size
+        pool = await stack.enter_async_context(open_pool(database_url, size, worker))
         saver_pool = await stack.enter_async_context(
-            open_pool(database_url, settings.pool_size, LANGGRAPH_SCHEMA)
+            open_pool(database_url, size, worker, LANGGRAPH_SCHEMA)
         )
         with wrap_errors():
             async with pool.connection() as connection:
                 keys = seal_keys(settings, await used_keys(connection, settings.tenant))
-        ledger = Ledger(pool, this_worker(), settings.tenant, keys, faults=faults)
+        ledger = Ledger(
+            pool,
+            worker,
+            settings.tenant,
+            keys,
+            faults=faults,
+            lease_seconds=settings.lease_seconds,
+        )
         toolbox = RunToolbox(
             ledger, settings.home / "index", await _web(settings, stack), tuple(settings.corpus)
         )

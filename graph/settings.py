@@ -105,6 +105,8 @@ class Settings(BaseSettings):
     """Whose rows are read and written; the first part of every key."""
     pool_size: Annotated[int, Field(ge=2, le=100)] = 10
     """How many database connections one process opens at most; as many for LangGraph's tables, one for each run at work."""
+    lease_seconds: Annotated[float, Field(ge=1, le=3600)] = 30
+    """How long a run waits for a worker that gives no more sign of life, before another takes it over."""
     log_level: Literal["DEBUG", "INFO", "WARNING", "ERROR"] = "WARNING"
     """What is worth a line on standard error."""
     trace_documents: bool = False

@@ -49,6 +49,8 @@ _ONE_MOMENT, _LOCK_HEAD = _SESSION["SeeOneMoment"], _SESSION["LockHead"]
 
 # A database that restarts is back within a few seconds; a worker waits that long before it gives up.
 CONNECTION_WAIT_SECONDS = 30.0
+# No transaction of ours waits for anything but the database; one that is idle for so long belongs to a frozen worker.
+IDLE_TRANSACTION_SECONDS_MAX = 60
 
 
 @contextmanager
@@ -188,6 +190,8 @@ class Ledger:
     keys: KeyRing = field(default_factory=KeyRing)
     codec: Codec = field(default_factory=PlainCodec)
     faults: Faults = NO_FAULTS
+    #: How long a run stays held by a worker that gives no more sign of life.
+    lease_seconds: float = 30.0
     held: dict[UUID, int] = field(default_factory=dict[UUID, int])
     #: The newest version of each run that this process has written, and its seal.
     newest: dict[UUID, Anchor] = field(default_factory=dict[UUID, Anchor])
@@ -253,18 +257,27 @@ async def _check(connection: Connection) -> None:
         await AsyncConnectionPool.check_connection(cast("Any", connection))
 
 
-def new_pool(database_url: str, size: int, search_path: str | None = None) -> Pool:
+def application_name(worker: str) -> str:
+    """Return what the sessions of a worker are called in the database, which keeps 63 bytes; the end tells most."""
+    return worker[-63:]
+
+
+def new_pool(
+    database_url: str, size: int, search_path: str | None = None, worker: str = "perdure"
+) -> Pool:
     """Return a closed pool whose connections are checked before use, so that it survives a restart of the database.
 
     Connections are autocommit, as LangGraph's saver needs them, and prepare nothing, so that a pooler may stand between.
+    They bear the worker's name, so that another who takes a run over can tell what stands in the way.
     """
+    options = f"-c idle_in_transaction_session_timeout={IDLE_TRANSACTION_SECONDS_MAX}s"
     kwargs: dict[str, Any] = {
         "autocommit": True,
         "prepare_threshold": None,
         "row_factory": dict_row,
+        "application_name": application_name(worker),
+        "options": options if search_path is None else f"{options} -c search_path={search_path}",
     }
-    if search_path is not None:
-        kwargs["options"] = f"-c search_path={search_path}"
     return AsyncConnectionPool[Connection](
         database_url,
         connection_class=psycopg.AsyncConnection[DictRow],

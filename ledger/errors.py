@@ -10,6 +10,8 @@ LedgerError
 ├── Ambiguous               a prefix that fits several runs
 ├── RunExists               a run id that is taken
 ├── RunHeld                 another worker holds the run
+├── TakeoverBlocked         a dead worker's transaction is in the way, and may not be ended
+├── RunDrained              the worker was told to end, and stopped between two steps
 ├── LeaseLost               another worker took the run over; nothing was written
 ├── RunCancelled            the run was cancelled; nothing was written
 ├── SealKeyMissing          a seal needs a key that this process does not hold
@@ -27,6 +29,7 @@ LedgerError
 """
 
 from collections.abc import Sequence
+from datetime import UTC, datetime
 from uuid import UUID
 
 
@@ -69,12 +72,43 @@ class RunExists(LedgerError):
 class RunHeld(LedgerError):
     """Another worker holds the run."""
 
-    def __init__(self, run_id: UUID, owner: str) -> None:
+    def __init__(
+        self,
+        run_id: UUID,
+        owner: str,
+        since: datetime | None = None,
+        until: datetime | None = None,
+    ) -> None:
+        begun = f" since {_in_utc(since)}" if since else ""
+        ends = f", whose lease runs out at {_in_utc(until)} unless it is renewed" if until else ""
         super().__init__(
-            f"run {run_id} is being worked by {owner}; wait for it, or stop that process"
+            f"run {run_id} is being worked by {owner}{begun}{ends}; wait for it, or stop that process"
         )
         self.run_id = run_id
         self.owner = owner
+
+
+class TakeoverBlocked(LedgerError):
+    """The lease is free, but a transaction of the worker that had it stands in the way."""
+
+    def __init__(self, run_id: UUID, owner: str) -> None:
+        super().__init__(
+            f"run {run_id} cannot be taken over: a transaction of {owner} stands in the way, and this database user may"
+            " not end it, or it does not end. Stop that process, or end its sessions (pg_terminate_backend) as a user"
+            f" who may; then `perdure resume {run_id}`"
+        )
+        self.run_id = run_id
+        self.owner = owner
+
+
+class RunDrained(LedgerError):
+    """The worker was told to end: the step that was running is finished and saved, the next one not begun."""
+
+    def __init__(self, run_id: UUID) -> None:
+        super().__init__(
+            f"told to end; the running step is finished and saved: `perdure resume {run_id}` goes on"
+        )
+        self.run_id = run_id
 
 
 class LeaseLost(LedgerError):
@@ -112,6 +146,8 @@ class LedgerDamaged(LedgerError):
             f" `perdure verify {run_id}` lists all damage"
         )
         self.run_id = run_id
+
+
 class CheckpointDamaged(LedgerError):
     """A stored checkpoint, or a pending write of it, is not what was sealed; `tasks` names whose writes those are."""
 
@@ -186,3 +222,7 @@ class CredentialRefused(OperationFailed):
             " then `perdure resume` goes on",
             transient=False,
         )
+
+
+def _in_utc(moment: datetime) -> str:
+    return moment.astimezone(UTC).isoformat(sep=" ", timespec="seconds")

@@ -1,60 +1,128 @@
-"""One writer per run.
+"""One writer per run: a lease that runs out, and a fence that each new lease raises.
 
-A worker that takes a run raises its fence; every later transaction of an older worker is refused, wherever that worker
-was frozen. A session lock tells at once whether the last owner still lives: it vanishes with its connection.
+The lease is for liveness: it is renewed for as long as its owner lives, and by the database's clock it runs out when it
+is not. The fence is for safety: it is checked in every transaction that writes for the run, so that an owner who was
+taken over writes nothing, wherever it was frozen. A session lock tells sooner than the lease that an owner is dead: it
+vanishes with the owner's connection. Without that connection the owner may go on; the fence decides.
 """
 
+import asyncio
 from collections.abc import AsyncGenerator
-from contextlib import asynccontextmanager, suppress
+from contextlib import asynccontextmanager
+from typing import Literal, TypeAlias
 from uuid import UUID
 
 import psycopg
+from psycopg.rows import DictRow
 
-from ledger.db import Ledger, connection_beside, wrap_errors
-from ledger.errors import RunHeld
+from ledger.db import Ledger, Transaction, application_name, wrap_errors
+from ledger.errors import (
+    DatabaseUnavailable,
+    LeaseLost,
+    RunDrained,
+    RunHeld,
+    TakeoverBlocked,
+)
+from ledger.heartbeat import Session, beating, session
 from ledger.sql import load
 
 _SQL = load("leases")
-_TRY, _RELEASE, _RAISE, _OWNER = (
-    _SQL["TryRunLock"],
-    _SQL["ReleaseRunLock"],
-    _SQL["RaiseFence"],
-    _SQL["OwnerOfRun"],
-)
+_TAKE, _CUT = _SQL["TakeLease"], _SQL["CutOwner"]
+
+# The commit in flight of an owner that lives takes milliseconds. Whoever is in the way for longer is frozen.
+CUT_AFTER_SECONDS = 0.25
+# A session that was told to end does so at once, unless this user may not tell it.
+BLOCKED_AFTER_SECONDS = 10.0
+
+#: How a lease is let go of. A lease that is lost, or whose database is gone, is not: it runs out.
+Release: TypeAlias = Literal["ended", "drained", "interrupted", "failed"]
 
 
 @asynccontextmanager
 async def hold(ledger: Ledger, run_id: UUID) -> AsyncGenerator[int]:
-    """Hold a run and yield its fence; raises RunHeld if a living worker has it.
+    """Hold a run and yield its fence; raises RunHeld if a living worker has it, TakeoverBlocked if it cannot be had.
 
-    The lock lives on a connection of its own, beside the pool: as many runs as the pool has connections would leave
-    none to work with.
+    The body is cancelled, and LeaseLost raised, soon after another worker has taken the run over.
     """
-    key = {"tenant": ledger.tenant, "run_id": run_id}
-    async with await connection_beside(ledger.pool) as connection:
-        with wrap_errors():
-            row = await (await connection.execute(_TRY.text, key)).fetchone()
-        if row is None or not row["taken"]:
-            raise RunHeld(run_id, await _owner(ledger, run_id))
+    # Its connection is beside the pool: as many runs as the pool has connections would leave none to work with.
+    async with session(ledger, run_id) as own:
+        fence = await _take(own)
+        ledger.held[run_id] = fence
+        released: Release | None = "failed"
         try:
-            fence = await _raise_fence(ledger, run_id)
-            ledger.held[run_id] = fence
-            yield fence
+            async with beating(own, fence):
+                yield fence
+            released = "ended"
+        except RunDrained:
+            released = "drained"
+            raise
+        except (asyncio.CancelledError, KeyboardInterrupt):
+            released = "interrupted"
+            raise
+        except LeaseLost:
+            released = None
+            raise
+        except DatabaseUnavailable as error:
+            released = None
+            if (successor := await own.successor(fence)) is not None:
+                raise LeaseLost(successor) from error
+            raise
         finally:
-            ledger.held.pop(run_id, None)
-            # A connection that was lost has let go already.
-            with suppress(psycopg.OperationalError, psycopg.InterfaceError):
-                await connection.execute(_RELEASE.text, key)
+            del ledger.held[run_id]
+            if released is not None:
+                await own.release(fence, released)
 
 
-async def _raise_fence(ledger: Ledger, run_id: UUID) -> int:
+async def _take(own: Session) -> int:
+    ledger, run_id = own.ledger, own.run_id
+    seen = await own.read()
+    # This process's own run is never taken over by it: its fence would be everybody's who works here.
+    if run_id in ledger.held or (seen is not None and not seen["free"]):
+        raise _held(run_id, seen)
     async with ledger.transaction() as tx:
-        row = await tx.one(_RAISE, run_id=run_id, owner=ledger.worker)
+        row = await _taken(own, tx, seen)
+        if row is None:
+            raise _held(run_id, await own.read())
+        # Before the lease is seen by anybody, or its owner would pass for dead.
+        await own.lock(row["fence"])
     fence: int = row["fence"]
     return fence
 
 
-async def _owner(ledger: Ledger, run_id: UUID) -> str:
-    async with ledger.transaction() as tx:
-        row = await tx.maybe(_OWNER, run_id=run_id)
-    return row["owner"] if row else "another worker that has just begun"
+async def _taken(own: Session, tx: Transaction, seen: DictRow | None) -> DictRow | None:
+    """Take the lease that was seen, and end the transactions of its dead owner that are in the way."""
+    taking = asyncio.create_task(
+        tx.maybe(
+            _TAKE,
+            run_id=own.run_id,
+            owner=own.ledger.worker,
+            seconds=own.ledger.lease_seconds,
+            seen=seen and seen["fence"],
+        )
+    )
+    try:
+        async with asyncio.timeout(BLOCKED_AFTER_SECONDS):
+            while not (await asyncio.wait({taking}, timeout=CUT_AFTER_SECONDS))[0]:
+                if seen is not None:
+                    await _cut(own, tx.connection.info.backend_pid, seen["owner"])
+    except TimeoutError as error:
+        raise TakeoverBlocked(own.run_id, seen["owner"] if seen else "another worker") from error
+    finally:
+        taking.cancel()
+        await asyncio.wait({taking})
+    return taking.result()
+
+
+async def _cut(own: Session, taker: int, owner: str) -> None:
+    values = {"taker": taker, "application": application_name(owner)}
+    with wrap_errors():
+        try:
+            await own.connection.execute(_CUT.text, values)
+        except psycopg.errors.InsufficientPrivilege as error:
+            raise TakeoverBlocked(own.run_id, owner) from error
+
+
+def _held(run_id: UUID, seen: DictRow | None) -> RunHeld:
+    if seen is None:
+        return RunHeld(run_id, "another worker that has just begun")
+    return RunHeld(run_id, seen["owner"], seen["acquired_at"], seen["expires_at"])

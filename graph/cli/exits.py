@@ -18,9 +18,9 @@ from graph.errors import RetryRefused, RunBlocked, RunWaits, UnknownWorkflow
 from graph.settings import SettingsInvalid
 from ledger.errors import (
     Ambiguous,
-    CredentialRefused,
     CheckpointDamaged,
     CheckpointUnsealed,
+    CredentialRefused,
     LeaseLost,
     LedgerDamaged,
     LedgerError,
@@ -28,9 +28,11 @@ from ledger.errors import (
     NotText,
     RecordTooNew,
     ReviewClosed,
+    RunDrained,
     RunExists,
     RunHeld,
     SealKeyMissing,
+    TakeoverBlocked,
 )
 from ledger.runs import Status
 from nodes.options import BadInput
@@ -62,8 +64,10 @@ class Interrupted(Exception):
 # The first that fits.
 _BY_ERROR: tuple[tuple[type[Exception], Code], ...] = (
     (Interrupted, Code.INTERRUPTED),
+    (RunDrained, Code.INTERRUPTED),
     (RunHeld, Code.HELD),
     (LeaseLost, Code.HELD),
+    (TakeoverBlocked, Code.HELD),
     *(
         (kind, Code.BLOCKED)
         for kind in (

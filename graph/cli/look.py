@@ -9,7 +9,17 @@ from graph.cli import shapes
 from graph.cli.exits import Code
 from graph.cli.output import put_bytes, put_json, put_markdown, put_table, put_text
 from graph.cli.session import AsJson, RunName, looked, looked_at_run
-from ledger import artifacts, citations, findings, journal, records, sources, tasks, verification
+from ledger import (
+    artifacts,
+    citations,
+    findings,
+    journal,
+    records,
+    sources,
+    tasks,
+    verification,
+    workers,
+)
 from ledger import runs as ledger_runs
 from ledger.db import Transaction
 from ledger.runs import Run
@@ -24,12 +34,22 @@ DIGEST_CHARACTERS = 19
 
 @app.command(rich_help_panel=PANEL)
 def runs(*, as_json: AsJson = False) -> None:
-    """List the runs, newest first."""
-    found = [shapes.of_run(run) for run in looked(ledger_runs.newest_first)]
+    """List the runs, newest first, and whether somebody works them.
+
+    working: a living worker has it; orphaned: its worker died, `perdure sweep` takes it up; drained: its worker was told
+    to end (SIGTERM); interrupted: somebody stopped it (Ctrl-C); none: nobody works it.
+    """
+
+    async def look(tx: Transaction) -> list[dict[str, Any]]:
+        workers_of = await workers.of_runs(tx)
+        every = await ledger_runs.newest_first(tx)
+        return [shapes.of_run(run, workers_of.get(run.run_id, "none")) for run in every]
+
+    found = looked(look)
     if as_json:
         put_json(found)
     else:
-        columns = ("run_id", "status", "phase", "created_at", "question")
+        columns = ("run_id", "status", "worker", "phase", "created_at", "question")
         put_table(columns, [[run[column] for column in columns] for run in found])
 
 

@@ -61,5 +61,8 @@ def _checked(arguments: Sequence[str]) -> Sequence[str]:
 
 
 def _as_interrupt(_number: int, _frame: FrameType | None) -> None:
-    """End as Ctrl-C does: asyncio cancels what runs, and what is open is closed."""
+    """End as Ctrl-C does: asyncio cancels what runs, and what is open is closed.
+
+    A command that works a run lets its running step end first: see graph/cli/working.py.
+    """
     signal.raise_signal(signal.SIGINT)

@@ -1,15 +1,20 @@
-"""Commands for whoever operates it: cancel, adopt, doctor, migrate, graph."""
+"""Commands for whoever operates it: cancel, adopt, sweep, doctor, migrate, graph."""
 
 import asyncio
+import json
+from collections.abc import Generator
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Annotated
 from uuid import UUID
 
 import typer
 
 from graph import checkpoints
+from graph.cli.exits import Code, Interrupted
 from graph.cli.later import later
 from graph.cli.look import tell
-from graph.cli.output import put_json, put_text, say
+from graph.cli.output import put_json, put_table, put_text, say
+from graph.cli.progress import watch as watched
 from graph.cli.session import AsJson, RunName, changed, settings
 from ledger import runs
 from ledger.db import Ledger, Transaction
@@ -18,12 +23,15 @@ from nodes.options import BadInput
 if TYPE_CHECKING:
     from graph import doctor as checks
     from graph.cli import working
+    from graph.sweeping import Swept
 else:
     checks = later("graph.doctor")
     working = later("graph.cli.working")
 
 app = typer.Typer()
 PANEL = "Operate"
+
+_SWEPT = ("run_id", "owner", "became", "reason")
 
 
 @app.command(rich_help_panel=PANEL)
@@ -79,6 +87,51 @@ async def _thread(tx: Transaction, name: str) -> UUID:
         return UUID(name)
     except ValueError:
         return (await runs.find(tx, name)).run_id
+
+
+def sweep(
+    *,
+    keep_on: Annotated[
+        bool, typer.Option("--watch", help="Go on for ever, as soon as a worker is dead.")
+    ] = False,
+    as_json: AsJson = False,
+) -> None:
+    """Take up the runs whose workers died, and work each to its end or its next pause.
+
+    A run that was stopped on purpose (Ctrl-C, SIGTERM, cancel) or has failed is left alone, and so is one of another
+    workflow. With --watch --json there is one line of JSON for each run.
+    """
+    loaded = settings()
+    with watched() as progress, _interruptible():
+        if keep_on:
+            asyncio.run(working.watch(loaded, progress, _put_line if as_json else _put_swept))
+            found, drained = [], True
+        else:
+            found = asyncio.run(working.sweep(loaded, progress))
+            drained = any(swept.became == "drained" for swept in found)
+    if as_json and not keep_on:
+        put_json([swept.shown for swept in found])
+    elif not keep_on:
+        put_table(_SWEPT, [list(swept.shown.values()) for swept in found])
+    if drained:
+        raise typer.Exit(Code.INTERRUPTED)
+
+
+@contextmanager
+def _interruptible() -> Generator[None]:
+    try:
+        yield
+    except KeyboardInterrupt:
+        raise Interrupted("RUN") from None
+
+
+def _put_line(swept: "Swept") -> None:
+    put_text(json.dumps(swept.shown))
+
+
+def _put_swept(swept: "Swept") -> None:
+    why = f": {swept.reason}" if swept.reason else ""
+    put_text(f"run {swept.run_id} of {swept.owner}, which died: {swept.became}{why}")
 
 
 @app.command(rich_help_panel=PANEL)

@@ -11,14 +11,15 @@ from ledger.reviews import Review
 from ledger.runs import Run
 from ledger.sources import Source
 from ledger.tasks import Task
+from ledger.workers import Worker
 
 #: The kind of operation that asks a language model.
 MODEL_CALL = "model"
 
 
-def of_run(run: Run) -> dict[str, Any]:
+def of_run(run: Run, worker: Worker) -> dict[str, Any]:
     """Return a row of `perdure runs`."""
-    return run.model_dump(
+    shown = run.model_dump(
         mode="json",
         include={
             "run_id",
@@ -30,6 +31,7 @@ def of_run(run: Run) -> dict[str, Any]:
             "updated_at",
         },
     )
+    return {**shown, "worker": worker}
 
 
 def of_task(task: Task) -> dict[str, Any]:

@@ -1,15 +1,22 @@
 """Works runs for the command line: all of it that needs the graph. Imported when a run is worked, see graph/cli/later.py."""
 
+import asyncio
+import signal
+from collections.abc import AsyncGenerator, Callable
+from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from uuid import UUID
 
+from graph import sweeping
 from graph.build import topology
+from graph.cli.output import say
 from graph.control import fork_run, retry_run
 from graph.migrate import migrate
 from graph.opening import open_database
 from graph.runs import Outcome, decide, find_run, resume_run, start_run
 from graph.runtime import Runtime, open_runtime
 from graph.settings import Settings
+from graph.sweeping import Swept
 from ledger import artifacts
 from ledger.migrate import migrations
 from ledger.retries import Rule
@@ -31,13 +38,13 @@ async def start(
     settings: Settings, progress: Progress, question: str, options: RunOptions, run_id: UUID
 ) -> Worked:
     """Start a run and work it; raises as `start_run` does."""
-    async with open_runtime(settings, progress) as runtime:
+    async with _drained(settings, progress) as runtime:
         return await _worked(runtime, await start_run(runtime, question, options, run_id))
 
 
 async def resume(settings: Settings, progress: Progress, name: str) -> Worked:
     """Go on with the run that a person means by its id or the beginning of it; raises as `resume_run` does."""
-    async with open_runtime(settings, progress) as runtime:
+    async with _drained(settings, progress) as runtime:
         run = await find_run(runtime, name)
         return await _worked(runtime, await resume_run(runtime, run.run_id))
 
@@ -56,6 +63,19 @@ async def forked(settings: Settings, name: str, checkpoint: str) -> Run:
     async with open_runtime(settings) as runtime:
         origin = await find_run(runtime, name)
         return await fork_run(runtime, origin.run_id, checkpoint)
+
+
+async def sweep(settings: Settings, progress: Progress) -> list[Swept]:
+    """Take up the runs whose workers died, and work each to its end or its next pause."""
+    async with _drained(settings, progress) as runtime:
+        return await sweeping.sweep(runtime)
+
+
+async def watch(settings: Settings, progress: Progress, tell: Callable[[Swept], None]) -> None:
+    """Do so as soon as a worker is dead, until this process is told to end."""
+    async with _drained(settings, progress) as runtime:
+        say("watching for runs whose workers died")
+        await sweeping.watch(runtime, tell)
 
 
 async def decided(settings: Settings, review_id: str, decision: Decision) -> Review:
@@ -83,3 +103,23 @@ async def _worked(runtime: Runtime, outcome: Outcome) -> Worked:
         return Worked(outcome, None)
     async with runtime.ledger.transaction() as tx:
         return Worked(outcome, await artifacts.get_text(tx, report))
+
+
+@asynccontextmanager
+async def _drained(settings: Settings, progress: Progress) -> AsyncGenerator[Runtime]:
+    """Open a runtime whose runs end their running step at the first SIGTERM; at the second, all is as with Ctrl-C."""
+    async with open_runtime(settings, progress) as runtime:
+
+        def told_to_end() -> None:
+            if runtime.control.drain_requested:
+                signal.raise_signal(signal.SIGINT)
+            runtime.control.request_drain("SIGTERM")
+            say("told to end: the running step is finished first; once more stops at once")
+
+        before = signal.getsignal(signal.SIGTERM)
+        asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, told_to_end)
+        try:
+            yield runtime
+        finally:
+            # The loop would leave the signal to the system's own way, which ends the process on the spot.
+            signal.signal(signal.SIGTERM, before)

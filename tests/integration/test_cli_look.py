@@ -44,7 +44,7 @@ def rows(*arguments: str) -> Any:
 def test_runs_lists_the_fields_of_the_contract(finished: str) -> None:
     (row,) = rows("runs")
     assert set(row) == {
-        *("run_id", "question", "status", "phase"),
+        *("run_id", "question", "status", "worker", "phase"),
         *("workflow_version", "created_at", "updated_at"),
     }
     assert row["run_id"] == finished

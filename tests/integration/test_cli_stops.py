@@ -41,8 +41,8 @@ def search(monkeypatch: pytest.MonkeyPatch) -> Iterator[SlowSearch]:
 
 @pytest.mark.parametrize(
     "numbers",
-    [(signal.SIGINT,), (signal.SIGINT, signal.SIGINT), (signal.SIGTERM,)],
-    ids=["Ctrl-C", "Ctrl-C twice", "SIGTERM"],
+    [(signal.SIGINT,), (signal.SIGINT, signal.SIGINT), (signal.SIGTERM, signal.SIGINT)],
+    ids=["Ctrl-C", "Ctrl-C twice", "SIGTERM and Ctrl-C"],
 )
 def test_an_interrupted_run_says_how_to_go_on_and_goes_on(
     corpus: str, search: SlowSearch, numbers: tuple[signal.Signals, ...]

@@ -16,11 +16,15 @@ KEYS = KeyRing.of([SEAL_KEY])
 
 @asynccontextmanager
 async def open_ledger(
-    database_url: str, worker: str = "worker", tenant: str = "default", faults: Faults = NO_FAULTS
+    database_url: str,
+    worker: str = "worker",
+    tenant: str = "default",
+    faults: Faults = NO_FAULTS,
+    lease_seconds: float = 30.0,
 ) -> AsyncGenerator[Ledger]:
     """Open a ledger with a pool of its own."""
-    async with new_pool(database_url, 5) as pool:
-        yield Ledger(pool, worker, tenant, KEYS, faults=faults)
+    async with new_pool(database_url, 5, worker=worker) as pool:
+        yield Ledger(pool, worker, tenant, KEYS, faults=faults, lease_seconds=lease_seconds)
 
 
 async def new_run(

@@ -1,0 +1,120 @@
+"""Takes up the runs whose workers died, on demand and for ever.
+
+Each is resumed as a person would resume it. What a run was stopped for on purpose is not this module's to overrule: one
+that was interrupted, drained, cancelled or has failed is left alone, and so is one that another workflow began.
+"""
+
+import asyncio
+import logging
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import partial
+from uuid import UUID
+
+from graph.runs import resume_run
+from graph.runtime import Runtime
+from ledger import workers
+from ledger.errors import DatabaseUnavailable, LeaseLost, LedgerError, RunDrained, RunHeld
+from ledger.workers import Orphan
+from nodes.options import BadInput
+
+logger = logging.getLogger(__name__)
+
+# Each run takes a connection of its own; a person waits for all of them.
+AT_ONCE_MAX = 8
+# A look at the leases is two short queries.
+LOOKS_PER_LEASE = 3
+
+
+@dataclass(frozen=True, slots=True)
+class Swept:
+    """An orphan, its dead `owner`, and what became of it.
+
+    `became` is the status that it came to; or `held`, another worker was quicker; `left`, it cannot be worked here;
+    `drained`, this process was told to end; `stopped`, by an error. `reason` says why.
+    """
+
+    run_id: UUID
+    owner: str
+    became: str
+    reason: str | None = None
+
+    @property
+    def shown(self) -> dict[str, str | None]:
+        """The fields of `perdure sweep --json`."""
+        return {
+            "run_id": str(self.run_id),
+            "owner": self.owner,
+            "became": self.became,
+            "reason": self.reason,
+        }
+
+
+async def sweep(runtime: Runtime) -> list[Swept]:
+    """Take up every run whose worker died and work it to its end or its next pause."""
+    async with runtime.ledger.transaction() as tx:
+        found = await workers.orphans(tx, patient=False)
+    free = asyncio.Semaphore(AT_ONCE_MAX)
+
+    async def when_free(orphan: Orphan) -> Swept:
+        async with free:
+            return await _take_up(runtime, orphan)
+
+    return list(await asyncio.gather(*map(when_free, found)))
+
+
+async def watch(runtime: Runtime, tell: Callable[[Swept], None]) -> None:
+    """Take up runs until this process is told to end; `tell` hears what became of each.
+
+    It wakes when a lease runs out, so it has a run within a moment. A database that is away is waited for.
+    """
+    taken: set[UUID] = set()
+
+    async def take_up(orphan: Orphan) -> None:
+        swept = await _take_up(runtime, orphan)
+        tell(swept)
+        if swept.became != "left":
+            taken.discard(orphan.run_id)
+
+    async with asyncio.TaskGroup() as group:
+        while not runtime.control.drain_requested:
+            pause, found = await _look(runtime)
+            for orphan in found:
+                # What this process has itself, and was kept from renewing, it will renew.
+                if orphan.run_id not in taken | runtime.ledger.held.keys():
+                    taken.add(orphan.run_id)
+                    group.create_task(take_up(orphan))
+            await runtime.control.wait(pause)
+
+
+async def _look(runtime: Runtime) -> tuple[float, list[Orphan]]:
+    """Return for how many seconds nothing will have to be done, and what has to be done now."""
+    between = runtime.ledger.lease_seconds / LOOKS_PER_LEASE
+    try:
+        async with runtime.ledger.transaction() as tx:
+            # In this order: what runs out in between is found.
+            seconds = await workers.seconds_to_expiry(tx)
+            found = await workers.orphans(tx, patient=True)
+    except DatabaseUnavailable as error:
+        logger.warning("cannot look for runs whose workers died: %s", error)
+        return between, []
+    return min(between, between if seconds is None else seconds), found
+
+
+async def _take_up(runtime: Runtime, orphan: Orphan) -> Swept:
+    swept = partial(Swept, orphan.run_id, orphan.owner)
+    if orphan.fingerprint != runtime.resources.workflow.fingerprint:
+        return swept(
+            "left",
+            f"it was begun by workflow version {orphan.workflow_version} with another topology; a worker of that version"
+            " takes it up",
+        )
+    try:
+        run = (await resume_run(runtime, orphan.run_id)).run
+    except (RunHeld, LeaseLost) as error:
+        return swept("held", str(error))
+    except RunDrained as error:
+        return swept("drained", str(error))
+    except (LedgerError, BadInput, OSError) as error:
+        return swept("stopped", str(error))
+    return swept(run.status, run.reason)

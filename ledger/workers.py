@@ -1,0 +1,46 @@
+"""Who works which run: a living worker, one that died, one that was stopped, or nobody."""
+
+from dataclasses import dataclass
+from typing import Literal, TypeAlias
+from uuid import UUID
+
+from ledger.db import Transaction
+from ledger.sql import load
+
+_SQL = load("workers")
+_WORKERS, _ORPHANS, _NEXT = _SQL["WorkersOfRuns"], _SQL["FindOrphans"], _SQL["NextExpiry"]
+
+#: `orphaned`: its worker died; `drained`: its worker was told to end (SIGTERM); `interrupted`: somebody stopped it
+#: (Ctrl-C); `none`: nobody works it, and nobody should.
+Worker: TypeAlias = Literal["working", "orphaned", "drained", "interrupted", "none"]
+
+
+@dataclass(frozen=True, slots=True)
+class Orphan:
+    """A run that is not finished, and whose worker, `owner`, is dead."""
+
+    run_id: UUID
+    owner: str
+    fingerprint: str
+    workflow_version: int
+
+
+async def of_runs(tx: Transaction) -> dict[UUID, Worker]:
+    """Return who works which run; a run that is left out was never worked."""
+    return {row["run_id"]: row["worker"] for row in await tx.many(_WORKERS)}
+
+
+async def orphans(tx: Transaction, *, patient: bool) -> list[Orphan]:
+    """Return the runs whose worker died, longest dead first.
+
+    Whoever is not patient takes a worker for dead whose connection is gone; a patient one gives it half of its lease to
+    connect again, as all do after a restart of the database.
+    """
+    return [Orphan(**row) for row in await tx.many(_ORPHANS, patient=patient)]
+
+
+async def seconds_to_expiry(tx: Transaction) -> float | None:
+    """Return how long it is, by the database's clock, until the next lease runs out that is not renewed."""
+    row = await tx.one(_NEXT)
+    seconds: float | None = row["seconds"]
+    return seconds
