@@ -14,6 +14,7 @@ from uuid import UUID
 from ledger import audit, checkpoint_checks, checkpoint_seals, records
 from ledger.db import Transaction
 from ledger.errors import CheckpointDamaged
+from ledger.recoveries import Rejected
 from ledger.sql import load
 from ledger.stored_checkpoints import Stored
 
@@ -26,7 +27,7 @@ _BEFORE, _REJECT, _REJECT_WRITES, _IS_SEALED, _SEAL, _SEAL_WRITE = (
     _SQL["SealCheckpoint"],
     _SQL["SealWrite"],
 )
-_LOAD = _SQL["LoadCheckpoint"]
+_LOAD, _REJECTED = _SQL["LoadCheckpoint"], _SQL["ListRejected"]
 
 _log = logging.getLogger(__name__)
 
@@ -49,11 +50,14 @@ class Inspected:
     rejected: str | None
     #: Never sealed by anybody: `perdure adopt` would.
     unsealed: bool
+    #: The version of its record, where that is newer than this installation knows.
+    newer: int | None
 
     @property
     def is_valid(self) -> bool:
         """Whether it can be loaded, once damaged pending writes are out of the way."""
-        return not self.problems and self.rejected is None and not self.unsealed
+        usable = not self.problems and not self.unsealed
+        return usable and self.rejected is None and self.newer is None
 
 
 async def inspect(tx: Transaction, run_id: UUID) -> dict[str, list[Inspected]]:
@@ -83,8 +87,6 @@ def inspected(tx: Transaction, stored: Stored) -> Inspected:
         problems = checkpoint_checks.problems(tx.keys, tx.tenant, stored)
         of_writes = checkpoint_checks.write_problems(tx.keys, tx.tenant, stored)
     newer = checkpoint_checks.newer_record(tx.keys, tx.tenant, stored, records.SCHEMA_VERSION)
-    if newer is not None:
-        problems = [*problems, f"its record is of version {newer}, newer than this installation"]
     record: dict[str, Any] = checkpoint_checks.record_of(stored) or {}
     boundary = record.get("boundary")
     return Inspected(
@@ -97,6 +99,7 @@ def inspected(tx: Transaction, stored: Stored) -> Inspected:
         {task: tuple(told) for task, told in of_writes.items()},
         stored.rejected,
         unsealed,
+        newer,
     )
 
 
@@ -113,6 +116,11 @@ async def reject(tx: Transaction, run_id: UUID, ns: str, checkpoint_id: str, rea
     await audit.append(tx, run_id, "checkpoint_rejected", {**name, "reason": reason})
     _log.error("checkpoint %s of run %s is rejected: %s", checkpoint_id, run_id, reason)
     return True
+
+
+async def rejected(tx: Transaction, run_id: UUID) -> list[Rejected]:
+    """Return the checkpoints of a run that were ever rejected, oldest first."""
+    return [Rejected(**row) for row in await tx.many(_REJECTED, run_id=run_id)]
 
 
 async def reject_writes(

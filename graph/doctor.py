@@ -20,10 +20,11 @@ from graph.opening import connect, open_database
 from graph.runtime import researcher
 from graph.seal_keys import FILE, known_keys
 from graph.settings import Settings, SettingsInvalid, load_settings
-from ledger.db import Connection, wrap_errors
+from ledger.db import Connection
 from ledger.errors import LedgerError, SealKeyMissing
 from ledger.migrate import migrations, pending
 from ledger.sealing import used_keys
+from ledger.translation import wrap_errors
 from ledger.verification import Check
 from nodes.options import BadInput
 

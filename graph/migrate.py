@@ -4,8 +4,8 @@ from langgraph.checkpoint.postgres.aio import AsyncPostgresSaver
 from psycopg.sql import SQL, Identifier
 
 from graph.opening import connect
-from ledger.db import wrap_errors
 from ledger.migrate import apply_pending, only_one
+from ledger.translation import wrap_errors
 
 #: LangGraph's tables have no schema of their own to be named by: the search path puts them there.
 LANGGRAPH_SCHEMA = "langgraph"

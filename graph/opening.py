@@ -16,9 +16,10 @@ from psycopg.rows import DictRow, dict_row
 from graph.embedded import embedded_postgres
 from graph.seal_keys import known_keys
 from graph.settings import Settings
-from ledger.db import Connection, Ledger, Pool, new_pool, wrap_errors
+from ledger.db import Connection, Ledger, Pool, new_pool
 from ledger.ids import new_worker_id
 from ledger.migrate import apply_pending, only_one, pending
+from ledger.translation import wrap_errors
 
 # What listens there may be no PostgreSQL, or a firewall that says nothing; the driver would wait for two minutes. A URL
 # may say otherwise (connect_timeout).

@@ -1,12 +1,12 @@
 """Recovery: what happens between taking up a run that was begun before and working on it.
 
-One function per step, each of which returns the report with what it found: load and validate, reconcile, restore,
-revalidate, continue. A step that finds what nobody may go on from stops it, with an error that says what to do; the
+One function per step, each of which returns the report with what it found: validate, load, reconcile, restore, ask anew,
+continue. A step that finds what nobody may go on from stops it, with an error that says what to do; the
 report is stored either way. Nothing that was stored is overwritten: what fails is rejected, and kept.
 """
 
 import logging
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any, TypeAlias
@@ -21,11 +21,15 @@ from graph.runtime import Runtime
 from graph.threads import run_config
 from ledger import integrity, recoveries, retries, runs
 from ledger.errors import CheckpointUnsealed, LedgerDamaged, LedgerError, RecordTooNew
+from ledger.integrity import Damage
 from ledger.recoveries import Outcome, Report
 from ledger.runs import Run
 from nodes.options import RunOptions
 
 _log = logging.getLogger("perdure.recovery")
+
+# Damage is usually one thing with many consequences.
+TOLD_MAX = 3
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,7 +65,7 @@ async def recover(runtime: Runtime, run: Run) -> Report:
 
 async def _walked(runtime: Runtime, run: Run) -> Found:
     report = Report()
-    for step in (known_workflow, load, validate, reconcile, restore, ask_anew, continue_from):
+    for step in _STEPS:
         try:
             report, stop = await step(runtime, run, report)
         except _UNREADABLE as error:
@@ -71,7 +75,7 @@ async def _walked(runtime: Runtime, run: Run) -> Found:
     return report, None
 
 
-async def known_workflow(runtime: Runtime, run: Run, report: Report) -> Found:
+async def validate_workflow(runtime: Runtime, run: Run, report: Report) -> Found:
     """Refuse a run that was begun by another topology."""
     if run.fingerprint == runtime.resources.workflow.fingerprint:
         return report, None
@@ -105,17 +109,27 @@ async def load(runtime: Runtime, run: Run, report: Report) -> Found:
     )
 
 
-async def validate(runtime: Runtime, run: Run, report: Report) -> Found:
+async def validate_rows(runtime: Runtime, run: Run, report: Report) -> Found:
     """Compare every row that the run rests on with its sealed history, and every artifact with its digest."""
     async with runtime.ledger.transaction(one_moment=True) as tx:
-        damage = await integrity.damage(tx, run.run_id, report.anchor)
+        return _unless(run, await integrity.damage(tx, run.run_id), report)
+
+
+async def validate_anchor(runtime: Runtime, run: Run, report: Report) -> Found:
+    """See that the ledger still holds the version that the checkpoint rests on: nobody cut off its end."""
+    async with runtime.ledger.transaction(one_moment=True) as tx:
+        return _unless(run, await integrity.lost_anchor(tx, run.run_id, report.anchor), report)
+
+
+def _unless(run: Run, damage: Sequence[Damage], report: Report) -> Found:
     if not damage:
         return report, None
     told = tuple(str(each) for each in damage)
     for each in told:
-        _log.error("run %s: damaged: %s", run.run_id, each)
+        _log.error("run %s is damaged: %s", run.run_id, each)
+    more = f" and {len(told) - TOLD_MAX} more" if len(told) > TOLD_MAX else ""
     error = RunBlocked(
-        f"run {run.run_id} is damaged and is not resumed: {'; '.join(told[:3])}{' …' if len(told) > 3 else ''}."  # noqa: PLR2004
+        f"run {run.run_id} is damaged and is not resumed: {'; '.join(told[:TOLD_MAX])}{more}."
         f" `perdure verify {run.run_id}` lists all; `perdure fork {run.run_id} --at CHECKPOINT` begins a new run from what"
         " was sealed before"
     )
@@ -178,3 +192,16 @@ async def _say_blocked(runtime: Runtime, run: Run, reason: str) -> None:
     with suppress(LedgerDamaged):
         async with runtime.ledger.transaction(run.run_id) as tx:
             await runs.set_status(tx, run.run_id, "blocked", reason)
+
+
+# Rows first: what else is read rests on them.
+_STEPS: tuple[Step, ...] = (
+    validate_rows,
+    validate_workflow,
+    load,
+    validate_anchor,
+    reconcile,
+    restore,
+    ask_anew,
+    continue_from,
+)

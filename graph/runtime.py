@@ -22,9 +22,10 @@ from graph.seal_keys import seal_keys
 from graph.settings import Settings
 from graph.tracing import tracing
 from graph.versions import WORKFLOW_VERSION, fingerprint
-from ledger.db import Ledger, Pool, wrap_errors
+from ledger.db import Ledger, Pool
 from ledger.faults import NO_FAULTS, Faults
 from ledger.sealing import used_keys
+from ledger.translation import wrap_errors
 from nodes.options import BadInput
 from nodes.researchers.base import Researcher
 from nodes.researchers.extractive import ExtractiveResearcher

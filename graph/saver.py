@@ -31,10 +31,11 @@ from graph.saver_records import place
 from graph.saver_rows import PlainSerializer
 from graph.saver_upkeep import Upkeep
 from ledger import checkpoint_seals
-from ledger.db import CONNECTION_WAIT_SECONDS, Ledger, Pool, wrap_errors
+from ledger.db import Ledger, Pool
 from ledger.faults import FaultPoint
 from ledger.sql import Statement, load
 from ledger.stored_checkpoints import Stored
+from ledger.translation import CONNECTION_WAIT_SECONDS, wrap_errors
 from nodes.resources import Workflow
 
 _CHECK = load("session")["CheckFenceOnly"]

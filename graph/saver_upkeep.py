@@ -22,9 +22,10 @@ from typing_extensions import override
 from graph import saver_loading
 from graph.saver_records import run_of
 from ledger import checkpoint_seals
-from ledger.db import Ledger, wrap_errors
+from ledger.db import Ledger
 from ledger.sql import load
 from ledger.stored_checkpoints import Stored
+from ledger.translation import wrap_errors
 
 _SQL = load("checkpoint_seals")
 _LIST, _LOAD, _NAMESPACES = _SQL["ListCheckpoints"], _SQL["LoadCheckpoint"], _SQL["NamespacesOf"]

@@ -11,9 +11,9 @@ from graph.errors import RunStuck
 from graph.recovery import recover
 from graph.runtime import Runtime
 from ledger import integrity, leases, runs
-from ledger.db import wrap_errors
 from ledger.errors import CredentialRefused, NotFound, OperationFailed, RunCancelled
 from ledger.runs import Run, Status
+from ledger.translation import wrap_errors
 from nodes.options import BadInput
 
 

@@ -3,7 +3,7 @@
 Every write goes through `Ledger.transaction()`, which names tenant, actor and fence for the transaction, so that
 row-level security and the audit log can rest on them. With a run id the transaction begins by checking that this
 process still holds the run; if another took it over, nothing is written. What a transaction changes of a run is sealed
-before it commits. Errors of the driver become errors of the ledger here and nowhere else.
+before it commits.
 
 Locks are taken in one order: the lease of a run, its head, anything else. So a transaction locks the head before the
 first statement that writes for a run, which every such statement names as `run_id`.
@@ -19,25 +19,16 @@ from uuid import UUID
 
 import psycopg
 from psycopg.rows import DictRow, dict_row
-from psycopg_pool import AsyncConnectionPool, PoolTimeout
+from psycopg_pool import AsyncConnectionPool
 
 from ledger.canonical import Json
-from ledger.errors import (
-    DatabaseFull,
-    DatabaseUnavailable,
-    IllegalTransition,
-    LeaseLost,
-    LedgerDamaged,
-    LedgerError,
-    RunCancelled,
-    SchemaOutdated,
-    WriteConflict,
-)
+from ledger.errors import IllegalTransition, LedgerDamaged
 from ledger.faults import NO_FAULTS, Faults
 from ledger.keys import KeyRing
-from ledger.payloads import Codec, PlainCodec, pack, unpack
+from ledger.payloads import Codec, PlainCodec, UnknownKey, pack, unpack
 from ledger.sealing import Anchor, seal
 from ledger.sql import Statement, load
+from ledger.translation import CONNECTION_WAIT_SECONDS, wrap_errors
 
 Connection: TypeAlias = psycopg.AsyncConnection[DictRow]
 Pool: TypeAlias = AsyncConnectionPool[Connection]
@@ -47,58 +38,17 @@ _BEGIN = _SESSION["NameTransaction"]
 _BEGIN_HELD = _SESSION["NameTransactionOfRun"]
 _ONE_MOMENT, _LOCK_HEAD = _SESSION["SeeOneMoment"], _SESSION["LockHead"]
 
-# A database that restarts is back within a few seconds; a worker waits that long before it gives up.
-CONNECTION_WAIT_SECONDS = 30.0
 # No transaction of ours waits for anything but the database; one that is idle for so long belongs to a frozen worker.
 IDLE_TRANSACTION_SECONDS_MAX = 60
 
 
 @contextmanager
-def wrap_errors() -> Generator[None]:
-    """Turn the driver's errors into the ledger's."""
+def readable(run_id: UUID, part: str) -> Generator[None]:
+    """Turn what reading a row raises that nobody here could have written into LedgerDamaged."""
     try:
         yield
-    except PoolTimeout as error:
-        raise DatabaseUnavailable(
-            f"no connection to the database within {CONNECTION_WAIT_SECONDS:.0f} s; is it running? `perdure doctor` tells"
-        ) from error
-    except psycopg.Error as error:
-        raise _translated(error) from error
-
-
-def _translated(error: psycopg.Error) -> LedgerError:
-    match error.sqlstate:
-        case "PF001":
-            return LeaseLost(error.diag.message_detail or "unknown")
-        case "PF002":
-            return RunCancelled(
-                "this run was cancelled; nothing more was written. `perdure show` has what was found"
-            )
-        case "PF003":
-            run_id, _, row = (error.diag.message_detail or "").partition(" ")
-            return LedgerDamaged(UUID(run_id), f"{row} is not as it was sealed")
-        case "40P01" | "40001":
-            return WriteConflict("another transaction was in the way; `perdure resume` goes on")
-        case "53100":
-            return DatabaseFull(
-                "the disk of the database is full; nothing was written. Free space, then resume the run"
-            )
-        case "42P01" | "3F000" | "42703" | "42883":
-            return SchemaOutdated(
-                "the database lacks tables of this version; `perdure migrate` brings it up to date"
-            )
-        case _:
-            return _unnamed(error)
-
-
-def _unnamed(error: psycopg.Error) -> LedgerError:
-    # The first line of the server's message; further lines may hold values.
-    reason = str(error).splitlines()[0] if str(error) else type(error).__name__
-    if isinstance(error, psycopg.OperationalError | psycopg.InterfaceError):
-        return DatabaseUnavailable(
-            f"the database cannot be used: {reason}; `perdure doctor` looks into it"
-        )
-    return LedgerError(f"the database refused a statement: {type(error).__name__}: {reason}")
+    except (UnknownKey, ValueError, TypeError, LookupError, AttributeError) as error:
+        raise LedgerDamaged(run_id, f"{part} cannot be read") from error
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,9 +9,10 @@ from uuid import UUID
 
 from psycopg.rows import DictRow
 
-from ledger.db import Connection, Ledger, connection_beside, wrap_errors
+from ledger.db import Connection, Ledger, connection_beside
 from ledger.errors import DatabaseUnavailable, LeaseLost, WriteConflict
 from ledger.sql import Statement, load
+from ledger.translation import wrap_errors
 
 _SQL = load("leases")
 _READ, _LOCK = _SQL["ReadLease"], _SQL["LockLease"]

@@ -28,6 +28,7 @@ _ROWS, _CHANGES, _CHAIN, _HEAD = (
     _SQL["GetHead"],
 )
 _ARTIFACTS, _AS_OF = _SQL["DamagedArtifacts"], _SQL["RowsAsOf"]
+_SEAL_OF = _SQL["SealOfVersion"]
 _KEY_OF_RUN = load("sealing")["KeyOfRun"]
 _CORPUS, _WAS_SEALED, _ADOPT = _SQL["CorpusOfRun"], _SQL["WasSealed"], _SQL["AdoptRows"]
 
@@ -97,6 +98,13 @@ async def _of_history(
         if until is None or row["version"] <= until
     ]
     return [*changed, *_of_chain(tx, run_id, chain)]
+
+
+async def lost_anchor(tx: Transaction, run_id: UUID, anchor: Anchor | None) -> list[Damage]:
+    """Return a damage where the ledger no longer holds a version that is known to have been there."""
+    if anchor is None:
+        return []
+    return list(_of_anchor(anchor, await tx.many(_SEAL_OF, run_id=run_id, version=anchor[0])))
 
 
 def _of_chain(tx: Transaction, run_id: UUID, chain: Sequence[DictRow]) -> Iterable[Damage]:

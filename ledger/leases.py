@@ -15,7 +15,7 @@ from uuid import UUID
 import psycopg
 from psycopg.rows import DictRow
 
-from ledger.db import Ledger, Transaction, application_name, wrap_errors
+from ledger.db import Ledger, Transaction, application_name
 from ledger.errors import (
     DatabaseUnavailable,
     LeaseLost,
@@ -25,6 +25,7 @@ from ledger.errors import (
 )
 from ledger.heartbeat import Session, beating, session
 from ledger.sql import load
+from ledger.translation import wrap_errors
 
 _SQL = load("leases")
 _TAKE, _CUT = _SQL["TakeLease"], _SQL["CutOwner"]

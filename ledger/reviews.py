@@ -13,7 +13,7 @@ from pydantic import BaseModel, ConfigDict
 
 from ledger import audit
 from ledger.canonical import Json, canonical, digest
-from ledger.db import Transaction
+from ledger.db import Transaction, readable
 from ledger.errors import NotFound, ReviewClosed
 from ledger.ids import derived_id
 from ledger.sql import load
@@ -146,6 +146,11 @@ async def _why_closed(tx: Transaction, review: Review) -> str:
 
 
 def _review(tx: Transaction, row: DictRow) -> Review:
+    with readable(row["run_id"], f"row reviews {row['review_id']}"):
+        return _read(tx, row)
+
+
+def _read(tx: Transaction, row: DictRow) -> Review:
     decision = None
     if row["decision"] is not None:
         body = tx.unpack({"key_id": row["decision_key_id"], "body": row["decision_body"]})

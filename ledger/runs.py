@@ -14,8 +14,8 @@ from pydantic import BaseModel, ConfigDict
 
 from ledger import audit
 from ledger.canonical import Json
-from ledger.db import Transaction
-from ledger.errors import Ambiguous, NotFound, RunExists
+from ledger.db import Transaction, readable
+from ledger.errors import Ambiguous, LedgerDamaged, NotFound, RunExists
 from ledger.sql import load
 
 _SQL = load("runs")
@@ -26,6 +26,7 @@ _CREATE, _GET, _LIST, _MATCHING = (
     _SQL["RunsByPrefix"],
 )
 _SET_STATUS, _SET_PHASE, _SET_CORPUS = _SQL["SetStatus"], _SQL["SetPhase"], _SQL["SetCorpus"]
+_WAS_RECORDED = _SQL["RunWasRecorded"]
 _COMPLETE, _CANCEL, _CLOSE = _SQL["CompleteRun"], _SQL["CancelRun"], _SQL["CloseReviews"]
 
 Status: TypeAlias = Literal["running", "paused", "blocked", "completed", "failed", "cancelled"]
@@ -81,11 +82,13 @@ async def create(
 
 
 async def get(tx: Transaction, run_id: UUID) -> Run:
-    """Return a run; raises NotFound."""
+    """Return a run; raises NotFound, and LedgerDamaged for a row that was removed or that nobody could have written."""
     row = await tx.maybe(_GET, run_id=run_id)
-    if row is None:
-        raise NotFound(f"no run {run_id}; `perdure runs` lists those that exist")
-    return _run(tx, row)
+    if row is not None:
+        return _run(tx, row)
+    if await tx.maybe(_WAS_RECORDED, run_id=run_id):
+        raise LedgerDamaged(run_id, "row runs is missing")
+    raise NotFound(f"no run {run_id}; `perdure runs` lists those that exist")
 
 
 async def find(tx: Transaction, prefix: str) -> Run:
@@ -163,6 +166,7 @@ async def close_reviews(tx: Transaction, run_id: UUID) -> None:
 
 
 def _run(tx: Transaction, row: DictRow) -> Run:
-    body = tx.unpack(row)
-    columns = {name: value for name, value in row.items() if name not in {"key_id", "body"}}
-    return Run(question=body["question"], options=body["options"], **columns)
+    with readable(row["run_id"], "row runs"):
+        body = tx.unpack(row)
+        columns = {name: value for name, value in row.items() if name not in {"key_id", "body"}}
+        return Run(question=body["question"], options=body["options"], **columns)

@@ -235,3 +235,7 @@ SELECT EXISTS (SELECT FROM ledger.checkpoint_seals WHERE tenant = %(tenant)s AND
     OR EXISTS (SELECT FROM ledger.write_seals WHERE tenant = %(tenant)s AND thread_id = %(thread_id)s)
     OR EXISTS (SELECT FROM ledger.checkpoint_records
                 WHERE tenant = %(tenant)s AND run_id = ledger.run_of(%(thread_id)s) AND schema_version > 1) AS sealed;
+
+-- name: ListRejected :many
+SELECT checkpoint_ns, checkpoint_id, reason FROM ledger.rejected_checkpoints
+ WHERE tenant = %(tenant)s AND run_id = %(run_id)s ORDER BY at, checkpoint_id;

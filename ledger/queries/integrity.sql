@@ -94,3 +94,7 @@ WITH adopted AS (
     RETURNING 1
 )
 SELECT count(*) AS rows FROM adopted, recorded HAVING count(*) > 0;
+
+-- name: SealOfVersion :many
+SELECT version, seal FROM ledger.seals
+ WHERE tenant = %(tenant)s AND run_id = %(run_id)s AND version = %(version)s;

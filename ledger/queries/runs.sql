@@ -10,6 +10,11 @@ SELECT run_id, status, phase, reason, key_id, body, workflow_version, fingerprin
        created_at, updated_at, finished_at
   FROM ledger.runs WHERE tenant = %(tenant)s AND run_id = %(run_id)s;
 
+-- name: RunWasRecorded :maybe
+-- A run that was there once is not unknown: its row was removed.
+SELECT 1 AS recorded FROM ledger.changes
+ WHERE tenant = %(tenant)s AND run_id = %(run_id)s AND table_name = 'runs' LIMIT 1;
+
 -- name: ListRuns :many
 SELECT run_id, status, phase, reason, key_id, body, workflow_version, fingerprint, corpus_artifact, report_artifact,
        created_at, updated_at, finished_at
