@@ -44,14 +44,15 @@ _PARTS = {
     "langgraph.checkpoint_writes": "write",
     "ledger.checkpoint_seals": "seal",
     "ledger.write_seals": "write",
-    "ledger.checkpoint_records": "record",
+    "ledger.checkpoint_records": "record|its row is missing",
     "ledger.artifacts": "artifact",
     "ledger.changes": "version|change",
     "ledger.seals": "seal|version",
     "ledger.heads": "head|version",
 }
-#: A heartbeat moves these; what they hold says who may take a run up, and nothing of its content.
-_HEARTBEAT = frozenset({"expires_at", "renewed_at", "released_at", "released_as", "backend"})
+#: A heartbeat moves these of a lease: until when it lasts, and how it ended. The transaction of a head is only compared with
+#: the one under way.
+_OF_THE_MOMENT = frozenset({"expires_at", "renewed_at", "released_at", "released_as", "transaction"})
 
 
 @dataclass(frozen=True)
@@ -104,7 +105,7 @@ async def all_changes(url: str, run_id: str, other: str) -> tuple[Tampering, ...
         )
         # What kind of bytes they are and since when is for people: whoever uses them has it from a row of its own.
         found += [each for each in named if each.column not in {"media_type", "created_at"}]
-    return tuple(change for change in found if change.column not in _HEARTBEAT)
+    return tuple(change for change in found if change.column not in _OF_THE_MOMENT)
 
 
 async def judged(campaign: Campaign, server_url: str, scene: Scene, change: Tampering) -> Verdict:
