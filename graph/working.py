@@ -22,8 +22,9 @@ async def working(
 ) -> AsyncGenerator[Run | None]:
     """Hold a run and yield its row, or None where it has none yet; `new` is for a caller that is about to write it.
 
-    Raises RunHeld and UnknownWorkflow. What trying again would meet again marks the run failed, with the reason; a lost
-    database or lease leaves it as it is, to be resumed.
+    Raises RunHeld, TakeoverBlocked, UnknownWorkflow, and LeaseLost soon after another has taken the run over. What
+    trying again would meet again marks the run failed, with the reason; a lost database or lease leaves it as it is, to
+    be resumed.
     """
     async with leases.hold(runtime.ledger, run_id):
         run = None if new else await _taken_up(runtime, run_id)
