@@ -23,9 +23,9 @@ async def working(
 ) -> AsyncGenerator[Run | None]:
     """Hold a run and yield its row, or None where it has none yet; `new` is for a caller that is about to write it.
 
-    A run that was begun before is recovered first. Raises RunHeld, SealKeyMissing and what `recover` raises. What trying
-    again would meet again marks the run failed, with the reason; what a person can mend marks it blocked; a lost database
-    or lease leaves it as it is, to be resumed.
+    A run that was begun before is recovered first. Raises RunHeld, TakeoverBlocked, SealKeyMissing, what `recover` raises,
+    and LeaseLost soon after another has taken the run over. What trying again would meet again marks the run failed, with
+    the reason; what a person can mend marks it blocked; a lost database or lease leaves it as it is, to be resumed.
     """
     async with runtime.ledger.transaction() as tx:
         # Before anything is written: who cannot check what was sealed does not take the run from those who can.

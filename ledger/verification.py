@@ -22,7 +22,7 @@ from ledger import (
     runs,
 )
 from ledger.db import Transaction
-from ledger.errors import ArtifactCorrupt, NotFound
+from ledger.errors import ArtifactCorrupt, LedgerDamaged, NotFound
 from ledger.evidence import CONTEXT_CHARACTERS, Evidence
 from ledger.journal import Request
 from ledger.payloads import UnknownKey
@@ -40,7 +40,7 @@ _ARTIFACTS, _ACCEPTED, _UNSUPPORTED = (
 PROBLEMS_TOLD_MAX = 5
 
 # What reading damaged rows may raise: payloads that are no JSON, or another; values that a row cannot have.
-UNREADABLE = (UnknownKey, ValueError, TypeError, LookupError, AttributeError)
+UNREADABLE = (LedgerDamaged, UnknownKey, ValueError, TypeError, LookupError, AttributeError)
 
 # A report's own brackets: those in quoted text are escaped (nodes/report.py).
 _CITED = re.compile(r"(?<!\\)\[(\d+)\]")

@@ -52,7 +52,9 @@ _PARTS = {
 }
 #: A heartbeat moves these of a lease: until when it lasts, and how it ended. The transaction of a head is only compared with
 #: the one under way.
-_OF_THE_MOMENT = frozenset({"expires_at", "renewed_at", "released_at", "released_as", "transaction"})
+_OF_THE_MOMENT = frozenset(
+    {"expires_at", "renewed_at", "released_at", "released_as", "transaction"}
+)
 
 
 @dataclass(frozen=True)

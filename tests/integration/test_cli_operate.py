@@ -176,6 +176,7 @@ def test_doctor_finds_all_well(database: str, home: Path) -> None:
             "home",
             "database",
             "migrations",
+            "seal key",
             "web search",
             "model",
         ),

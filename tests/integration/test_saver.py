@@ -147,8 +147,8 @@ async def test_without_the_key_nothing_is_loaded_and_nothing_written(
 
 
 async def test_without_any_key_not_even_a_first_checkpoint_is_stored(database_url: str) -> None:
-    async with open_saver(database_url, KeyRing()) as saver:
-        story = Story(saver, await new_run(saver.ledger))
+    async with open_saver(database_url) as known, open_saver(database_url, KeyRing()) as saver:
+        story = Story(saver, await new_run(known.ledger))
         before = await digest_of_tables(database_url)
         with pytest.raises(SealKeyMissing):
             await story.put()

@@ -4,7 +4,9 @@ from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
 from uuid import UUID
 
-from ledger import runs, tasks
+from psycopg.rows import DictRow
+
+from ledger import leases, runs, tasks
 from ledger.db import Ledger, new_pool
 from ledger.faults import NO_FAULTS, Faults
 from ledger.ids import new_run_id
@@ -12,6 +14,7 @@ from ledger.keys import KeyRing
 
 SEAL_KEY = "5ea1" * 16
 KEYS = KeyRing.of([SEAL_KEY])
+_LEASE = "SELECT *, expires_at > clock_timestamp() AS runs FROM ledger.leases"
 
 
 @asynccontextmanager
@@ -38,3 +41,23 @@ async def new_run(
             tx, run_id, [(name, f"Question {name}?", ()) for name in task_ids], "branch"
         )
     return run_id
+
+
+async def execute(ledger: Ledger, statement: str) -> None:
+    """Run statements that are none of ours."""
+    async with ledger.pool.connection() as connection:
+        await connection.execute(statement.encode())
+
+
+async def lease(ledger: Ledger) -> DictRow:
+    """Return the one lease, with `runs`: whether it has not run out."""
+    async with ledger.pool.connection() as connection:
+        row = await (await connection.execute(_LEASE)).fetchone()
+    assert row is not None
+    return row
+
+
+async def take(ledger: Ledger, run_id: UUID) -> int:
+    """Take a run and let go of it; returns the fence."""
+    async with leases.hold(ledger, run_id) as fence:
+        return fence
