@@ -117,9 +117,10 @@ BEGIN
                 array_agg(blob.type) AS types, array_agg(blob.blob) AS blobs
            FROM jsonb_each_text(CASE jsonb_typeof(c.checkpoint -> 'channel_versions')
                                 WHEN 'object' THEN c.checkpoint -> 'channel_versions' ELSE '{}' END) AS named
-           JOIN langgraph.checkpoint_blobs AS blob
-             ON blob.thread_id = wanted_thread AND blob.checkpoint_ns = wanted_ns
-            AND blob.channel = named.key AND blob.version = named.value) AS b
+          -- LIMIT: each by its key, never by a join with all blobs of the thread.
+          CROSS JOIN LATERAL (SELECT * FROM langgraph.checkpoint_blobs
+                               WHERE thread_id = wanted_thread AND checkpoint_ns = wanted_ns
+                                 AND channel = named.key AND version = named.value LIMIT 1) AS blob) AS b
      CROSS JOIN LATERAL (
          SELECT array_agg(task_id) AS tasks, array_agg(idx) AS idxs, array_agg(found.task_path) AS paths,
                 array_agg(found.channel) AS channels, array_agg(found.type) AS types, array_agg(found.blob) AS blobs,
