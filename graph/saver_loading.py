@@ -36,8 +36,7 @@ class Known:
         # The parts that were sealed are those that are stored, or it had not been verified.
         sealed = json.loads(stored.parts or "{}")["blobs"]
         blobs: Blobs = {
-            channel: (str(version), sealed[channel][1] if channel in sealed else None)
-            for channel, version in versions.items()
+            channel: (str(version), sealed.get(channel)) for channel, version in versions.items()
         }
         return cls(stored.seal, blobs)
 

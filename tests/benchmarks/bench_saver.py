@@ -25,6 +25,7 @@ from tests.support.targets import tell
 
 PAIRS = 400
 RUNS, STEPS, CONNECTIONS = 20, 10, 10
+TIMES_MIN = 5
 # A database in another building: each statement that stores a checkpoint waits so long, on both sides.
 AWAY_SECONDS = 0.01
 
@@ -150,6 +151,9 @@ async def test_a_long_history_does_not_slow_a_load(pair: Pair) -> None:
     for thread, length in ((long, 2_000), (short, 20)):
         for _ in range(length):
             await thread.put()
+    async with pair.ledger.pool.connection() as connection:
+        # As PostgreSQL does by itself within a minute.
+        await connection.execute("ANALYZE")
     times = await ratio(long.load, short.load, "load, 2,000 checkpoints and 20")
     tell("load from 2,000 checkpoints against 20, times", times, 1.2)
 
@@ -158,15 +162,22 @@ async def test_many_runs_share_a_pool_where_a_lock_makes_them_wait(
     pair: Pair, durable_url: str
 ) -> None:
     """Twenty runs at once on ten connections, once as the database is, once as one that is far away."""
-    for what, seconds in (("at hand", 0.0), (f"{AWAY_SECONDS * 1000:.0f} ms away", AWAY_SECONDS)):
-        async with far_away(durable_url, seconds):
-            mine, plain = await throughputs(pair)
-        print(
-            f"\ndatabase {what}: sealed {mine:.0f} puts/s, plain {plain:.0f} puts/s, {mine / plain:.2f} times"
-        )
+    times = [await gain(pair, durable_url, seconds) for seconds in (0.0, AWAY_SECONDS)]
+    verdict = "met" if times[-1] >= TIMES_MIN else "NOT MET"
     print(
-        f"throughput of {RUNS} runs, times: {mine / plain:.3g}, aimed at 5 at least: {'met' if mine / plain >= 5 else 'NOT MET'}"
+        f"throughput of {RUNS} runs, times: {times[-1]:.3g}, aimed at {TIMES_MIN} at least: {verdict}"
     )
+
+
+async def gain(pair: Pair, database_url: str, seconds: float) -> float:
+    """Return how many times as much our saver stores on a database that is so far away."""
+    async with far_away(database_url, seconds):
+        mine, plain = await throughputs(pair)
+    print(
+        f"\ndatabase {seconds * 1000:.0f} ms away: sealed {mine:.0f} puts/s, plain {plain:.0f} puts/s,"
+        f" {mine / plain:.2f} times"
+    )
+    return mine / plain
 
 
 async def throughputs(pair: Pair) -> tuple[float, float]:
