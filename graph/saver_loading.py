@@ -31,12 +31,12 @@ class Known:
     def of(cls, stored: Stored) -> "Known":
         """Return it of a checkpoint that was verified."""
         assert stored.seal is not None
-        versions = json.loads(stored.checkpoint or "{}").get("channel_versions") or {}
+        checkpoint = json.loads(stored.checkpoint or "{}")
+        versions: dict[str, Any] = checkpoint.get("channel_versions") or {}
         # The parts that were sealed are those that are stored, or it had not been verified.
         sealed = json.loads(stored.parts or "{}")["blobs"]
         blobs: Blobs = {
-            channel: (str(version), sealed[channel][1] if channel in sealed else None)
-            for channel, version in versions.items()
+            channel: (str(version), sealed.get(channel)) for channel, version in versions.items()
         }
         return cls(stored.seal, blobs)
 

@@ -105,7 +105,7 @@ def _ours(values: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _approval(values: Mapping[str, Any]) -> dict[str, Any] | None:
-    asked = values.get("review") or {}
+    asked: dict[str, Any] = values.get("review") or {}
     decided = values.get("decided", 0)
     if not asked and not decided:
         return None

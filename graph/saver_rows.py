@@ -111,11 +111,7 @@ def parts(row: Mapping[str, Any], parent: Known | None, blobs: Blobs) -> dict[st
         "type": None,
         "parent": [row["parent"], parent.seal if parent else None] if row["parent"] else None,
         "record": checkpoint_seals.record_digest(row["record"]),
-        "blobs": {
-            channel: [version, digest]
-            for channel, (version, digest) in blobs.items()
-            if digest is not None
-        },
+        "blobs": {channel: digest for channel, (_, digest) in blobs.items() if digest is not None},
     }
 
 

@@ -107,7 +107,7 @@ def _differences(part: str, sealed: Any, found: Any) -> list[str]:
             return [f"its row changed ({part})"]
 
 
-def _blob_differences(sealed: dict[str, list[str]], found: dict[str, list[str]]) -> list[str]:
+def _blob_differences(sealed: dict[str, str], found: dict[str, str]) -> list[str]:
     return [
         f"blob of channel {channel} {'is missing' if channel not in found else 'changed' if channel in sealed else 'was added'}"
         for channel in sorted(sealed.keys() | found.keys())

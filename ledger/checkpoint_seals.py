@@ -11,6 +11,7 @@ from collections.abc import Mapping
 from decimal import Decimal
 from typing import Any, TypeAlias
 
+from ledger.errors import CheckpointDamaged
 from ledger.keys import KeyRing
 from ledger.stored_checkpoints import Stored
 
@@ -74,8 +75,11 @@ def sign_write(keys: KeyRing, tenant: str, *columns: str | None) -> tuple[str, s
 def seal_row(
     keys: KeyRing, tenant: str, name: tuple[str, str, str], parts: Parts
 ) -> dict[str, Any]:
-    """Return what SealCheckpoint stores; raises SealKeyMissing."""
+    """Return what SealCheckpoint stores; raises SealKeyMissing, and CheckpointDamaged for what nobody could read."""
     thread_id, ns, checkpoint_id = name
+    if UNREADABLE in (parts["checkpoint"], parts["metadata"], parts["record"]):
+        # Any other unreadable text would have the same seal.
+        raise CheckpointDamaged(name, ["it cannot be read, so it is not sealed"])
     key_id, seal = sign_checkpoint(keys, tenant, name, parts)
     return {
         "tenant": tenant,
@@ -112,7 +116,10 @@ def write_seal_rows(
 
 
 def parts_of(stored: Stored, parent: tuple[str, str | None] | None) -> Parts:
-    """Return the parts of a checkpoint as it is stored now, with this parent."""
+    """Return the parts of a checkpoint as it is stored now, with this parent.
+
+    A blob is found by its channel and the version that the checkpoint names, so the version needs no digest of its own.
+    """
     return {
         "checkpoint": json_digest(stored.checkpoint),
         "metadata": json_digest(stored.metadata),
@@ -120,10 +127,9 @@ def parts_of(stored: Stored, parent: tuple[str, str | None] | None) -> Parts:
         "parent": list(parent) if parent else None,
         "record": record_digest(stored.record),
         "blobs": {
-            channel: [version, blob_digest(kind, body)]
-            for channel, version, kind, body in zip(
+            channel: blob_digest(kind, body)
+            for channel, kind, body in zip(
                 stored.blob_channels or (),
-                stored.blob_versions or (),
                 stored.blob_types or (),
                 stored.blobs or (),
                 strict=True,

@@ -16,7 +16,6 @@ class Stored:
     checkpoint: str | None
     metadata: str | None
     blob_channels: list[str] | None
-    blob_versions: list[str] | None
     blob_types: list[str] | None
     blobs: list[bytes | None] | None
     write_tasks: list[str] | None

@@ -73,7 +73,7 @@ ALTER TABLE ledger.checkpoint_records
 CREATE FUNCTION ledger.stored_checkpoint(wanted_tenant text, wanted_thread text, wanted_ns text, wanted_id text)
 RETURNS TABLE (
     has_row boolean, parent text, row_type text, checkpoint text, metadata text,
-    blob_channels text[], blob_versions text[], blob_types text[], blobs bytea[],
+    blob_channels text[], blob_types text[], blobs bytea[],
     write_tasks text[], write_idxs integer[], write_paths text[], write_channels text[], write_types text[],
     writes bytea[], write_found boolean[], write_key_ids text[], write_seals text[],
     key_id text, seal text, parts text, has_parent boolean, parent_seal text,
@@ -85,7 +85,7 @@ DECLARE
 BEGIN
     RETURN QUERY
     SELECT c.thread_id IS NOT NULL, c.parent_checkpoint_id, c.type, c.checkpoint::text, c.metadata::text,
-           b.channels, b.versions, b.types, b.blobs,
+           b.channels, b.types, b.blobs,
            w.tasks, w.idxs, w.paths, w.channels, w.types, w.blobs, w.found, w.key_ids, w.seals,
            s.key_id, s.seal, s.parts::text,
            p.seal IS NOT NULL OR EXISTS (
@@ -113,13 +113,14 @@ BEGIN
         ON r.tenant = wanted_tenant AND r.run_id = wanted_run AND r.checkpoint_ns = wanted_ns
        AND r.checkpoint_id = wanted_id
      CROSS JOIN LATERAL (
-         SELECT array_agg(blob.channel) AS channels, array_agg(blob.version) AS versions,
+         SELECT array_agg(blob.channel) AS channels,
                 array_agg(blob.type) AS types, array_agg(blob.blob) AS blobs
            FROM jsonb_each_text(CASE jsonb_typeof(c.checkpoint -> 'channel_versions')
                                 WHEN 'object' THEN c.checkpoint -> 'channel_versions' ELSE '{}' END) AS named
-           JOIN langgraph.checkpoint_blobs AS blob
-             ON blob.thread_id = wanted_thread AND blob.checkpoint_ns = wanted_ns
-            AND blob.channel = named.key AND blob.version = named.value) AS b
+          -- LIMIT: each by its key, never by a join with all blobs of the thread.
+          CROSS JOIN LATERAL (SELECT * FROM langgraph.checkpoint_blobs
+                               WHERE thread_id = wanted_thread AND checkpoint_ns = wanted_ns
+                                 AND channel = named.key AND version = named.value LIMIT 1) AS blob) AS b
      CROSS JOIN LATERAL (
          SELECT array_agg(task_id) AS tasks, array_agg(idx) AS idxs, array_agg(found.task_path) AS paths,
                 array_agg(found.channel) AS channels, array_agg(found.type) AS types, array_agg(found.blob) AS blobs,

@@ -115,7 +115,15 @@ def test_history_is_newest_first(finished: str) -> None:
     assert recorded[0]["boundary"] == "output_stored"
     assert recorded[-1]["boundary"] == "run_begun"
     assert {"checkpoint_id", "parent_checkpoint", "schema_version", "seal"} <= set(recorded[0])
+    assert {record["seal"] for record in recorded} == {"valid"}
+    assert {record["can_fork"] for record in recorded if record["checkpoint_ns"] == ""} == {True}
+    assert {record["can_fork"] for record in recorded if record["checkpoint_ns"]} == {False}
     assert recorded[0]["checkpoint_id"] in perdure("history", finished).text
+
+
+def test_a_finished_run_has_nothing_to_adopt(finished: str) -> None:
+    assert "nothing to adopt" in perdure("adopt", finished, "--as", "ada").text
+    assert rows("adopt", finished, "--as", "ada") == {"run_id": finished, "adopted": 0}
 
 
 def test_verify_finds_nothing_wrong_with_a_run_as_it_was_worked(finished: str) -> None:
@@ -233,6 +241,8 @@ class TestDamage:
                 "DELETE FROM ledger.checkpoint_records WHERE boundary = 'before_synthesis'",
                 {"checkpoints"},
             ),
+            ("UPDATE langgraph.checkpoints SET metadata = '{}'", {"checkpoints"}),
+            ("DELETE FROM langgraph.checkpoint_blobs WHERE channel = 'step'", {"checkpoints"}),
             (
                 "SET session_replication_role = replica; UPDATE ledger.audit_log SET actor = 'x'",
                 {"audit log"},
@@ -255,7 +265,9 @@ class TestDamage:
                 "citation",
                 "evidence",
                 "journal",
+                "record",
                 "checkpoint",
+                "blob",
                 "audit",
             ),
             *("end of audit", "report", "request"),
@@ -270,3 +282,20 @@ class TestDamage:
         assert ended.code == 1
         assert not ended.json["ok"]
         assert {check["name"] for check in ended.json["checks"] if not check["ok"]} == failed
+
+    def test_history_says_which_seal_is_broken_and_which_nobody_here_can_check(
+        self, finished: str, damaged_url: str, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        with psycopg.connect(damaged_url) as connection:
+            connection.execute(
+                "UPDATE ledger.checkpoint_records SET phase = 'x' WHERE boundary = 'plan_validated'"
+            )
+        broken = [record for record in rows("history", finished) if record["seal"] != "valid"]
+        assert {record["boundary"] for record in broken} == {"plan_validated"}
+        assert broken[0]["problems"] == ["its record changed"]
+        assert not broken[0]["can_fork"]
+        monkeypatch.setenv("PERDURE_SEAL_KEY", "0123" * 16)
+        assert {record["seal"] for record in rows("history", finished)} == {"unknown"}
+        ended = perdure("verify", finished)
+        assert ended.code == 4
+        assert broken[0]["checkpoint_id"] not in ended.text
