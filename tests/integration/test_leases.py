@@ -142,7 +142,7 @@ async def test_a_lease_row_that_is_deleted_is_damage_and_its_fence_is_not_forgot
             (run_id,),
         )
     await execute(one, "DELETE FROM ledger.leases")
-    with pytest.raises(LedgerDamaged, match="head"):
+    with pytest.raises(LedgerDamaged, match="no seal"):
         await take(two, run_id)
     async with two.pool.connection() as connection:
         found = await connection.execute("SELECT ledger.newest_fence('default', %s)", [run_id])
