@@ -124,6 +124,12 @@ async def validate_anchor(runtime: Runtime, run: Run, report: Report) -> Found:
 def _unless(run: Run, damage: Sequence[Damage], report: Report) -> Found:
     if not damage:
         return report, None
+    if list(damage) == [integrity.OLDER]:
+        older = RunBlocked(
+            f"run {run.run_id} was begun before rows were sealed, so nobody can say that it is unchanged. If you trust this"
+            f" database, `perdure adopt {run.run_id} --as YOU` seals it as it is"
+        )
+        return report, Stop("blocked", older)
     told = tuple(str(each) for each in damage)
     for each in told:
         _log.error("run %s is damaged: %s", run.run_id, each)

@@ -206,6 +206,12 @@ async def as_of(tx: Transaction, run_id: UUID, version: int) -> dict[str, list[d
     return tables
 
 
+async def is_older(tx: Transaction, run_id: UUID) -> bool:
+    """Whether a run is older than the seals and was not adopted."""
+    head = await tx.maybe(_HEAD, run_id=run_id)
+    return head is not None and not head["recorded"]
+
+
 async def adopt_rows(tx: Transaction, run_id: UUID) -> int:
     """Vouch for the rows of a run that is older than the seals, as they are, and return their number.
 

@@ -16,7 +16,7 @@ from graph.cli.look import tell
 from graph.cli.output import put_json, put_table, put_text, say
 from graph.cli.progress import watch as watched
 from graph.cli.session import AsJson, RunName, changed, settings
-from ledger import runs
+from ledger import integrity, runs
 from ledger.db import Ledger, Transaction
 from nodes.options import BadInput
 
@@ -61,24 +61,28 @@ def adopt(
     who: Annotated[str, typer.Option("--as", metavar="WHO", help="Who trusts the checkpoints.")],
     as_json: AsJson = False,
 ) -> None:
-    """Seal the checkpoints of a run that LangGraph's plain saver or an earlier version wrote, as they are.
+    """Seal the rows and checkpoints of a run that LangGraph's plain saver or an earlier version wrote, as they are.
 
-    Nobody can tell whether such checkpoints were changed; the audit log says who trusted them. What was sealed once is never
-    adopted.
+    Nobody can tell whether they were changed; the audit log says who trusted them. What was sealed once is never adopted.
     """
 
-    async def change(ledger: Ledger) -> tuple[UUID, int]:
+    async def change(ledger: Ledger) -> tuple[UUID, int, int]:
         async with ledger.transaction(actor=who) as tx:
             run_id = await _thread(tx, run)
-            return run_id, await checkpoints.adopt(tx, run_id)
+            rows = (
+                await integrity.adopt_rows(tx, run_id)
+                if await integrity.is_older(tx, run_id)
+                else 0
+            )
+            return run_id, rows, await checkpoints.adopt(tx, run_id)
 
-    run_id, adopted = changed(change)
+    run_id, rows, adopted = changed(change)
     if as_json:
-        put_json({"run_id": str(run_id), "adopted": adopted})
-    elif adopted:
-        put_text(f"adopted {adopted} checkpoints of {run_id}")
+        put_json({"run_id": str(run_id), "rows": rows, "adopted": adopted})
+    elif rows or adopted:
+        put_text(f"adopted {rows} rows and {adopted} checkpoints of {run_id}")
     else:
-        put_text(f"{run_id} has no checkpoints that were never sealed: there is nothing to adopt")
+        put_text(f"{run_id} has nothing that was never sealed: there is nothing to adopt")
 
 
 async def _thread(tx: Transaction, name: str) -> UUID:
@@ -89,6 +93,7 @@ async def _thread(tx: Transaction, name: str) -> UUID:
         return (await runs.find(tx, name)).run_id
 
 
+@app.command(rich_help_panel=PANEL)
 def sweep(
     *,
     keep_on: Annotated[
