@@ -123,7 +123,7 @@ async def _check_history(tx: Transaction, origin: UUID, record: CheckpointRecord
 
 
 async def _open_review(tx: Transaction, origin: UUID, loaded: CheckpointTuple) -> Review | None:
-    asked = loaded.checkpoint["channel_values"].get("review") or {}
+    asked: dict[str, str] = loaded.checkpoint["channel_values"].get("review") or {}
     return await reviews.get(tx, origin, asked["review_id"]) if asked else None
 
 
