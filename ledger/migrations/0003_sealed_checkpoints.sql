@@ -195,3 +195,36 @@ BEGIN
        SET parts = excluded.parts, key_id = excluded.key_id, seal = excluded.seal;
 END
 $$;
+
+-- Stores what a task wrote, each row with its seal. As LangGraph has it, what is there already stays, but for what is written
+-- over: interrupts, answers, errors.
+CREATE FUNCTION ledger.store_writes(
+    new_tenant text, new_thread text, new_ns text, new_id text, new_task text, new_path text, new_idxs integer[],
+    new_channels text[], new_types text[], new_blobs bytea[], new_key_ids text[], new_seals text[], replaced boolean
+) RETURNS void LANGUAGE plpgsql AS $$
+BEGIN
+    IF replaced THEN
+        INSERT INTO langgraph.checkpoint_writes
+               (thread_id, checkpoint_ns, checkpoint_id, task_id, task_path, idx, channel, type, blob)
+        SELECT new_thread, new_ns, new_id, new_task, new_path, new.*
+          FROM unnest(new_idxs, new_channels, new_types, new_blobs) AS new
+        ON CONFLICT (thread_id, checkpoint_ns, checkpoint_id, task_id, idx) DO UPDATE
+           SET task_path = excluded.task_path, channel = excluded.channel, type = excluded.type, blob = excluded.blob;
+        INSERT INTO ledger.write_seals (tenant, thread_id, checkpoint_ns, checkpoint_id, task_id, idx, key_id, seal)
+        SELECT new_tenant, new_thread, new_ns, new_id, new_task, new.*
+          FROM unnest(new_idxs, new_key_ids, new_seals) AS new
+        ON CONFLICT (tenant, thread_id, checkpoint_ns, checkpoint_id, task_id, idx) DO UPDATE
+           SET key_id = excluded.key_id, seal = excluded.seal;
+    ELSE
+        INSERT INTO langgraph.checkpoint_writes
+               (thread_id, checkpoint_ns, checkpoint_id, task_id, task_path, idx, channel, type, blob)
+        SELECT new_thread, new_ns, new_id, new_task, new_path, new.*
+          FROM unnest(new_idxs, new_channels, new_types, new_blobs) AS new
+        ON CONFLICT DO NOTHING;
+        INSERT INTO ledger.write_seals (tenant, thread_id, checkpoint_ns, checkpoint_id, task_id, idx, key_id, seal)
+        SELECT new_tenant, new_thread, new_ns, new_id, new_task, new.*
+          FROM unnest(new_idxs, new_key_ids, new_seals) AS new
+        ON CONFLICT DO NOTHING;
+    END IF;
+END
+$$;
