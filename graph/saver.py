@@ -169,10 +169,12 @@ class SealedPostgresSaver(Upkeep):
         }
 
     async def _write(self, thread_id: str, statement: Statement, values: dict[str, Any]) -> None:
+        run_id = saver_records.run_of(thread_id)
+        held = self.ledger.held.get(run_id) if run_id else None
         with wrap_errors():
-            async with self._cursor(pipeline=True) as cursor:
-                await self.fence(cursor, thread_id)
-                await cursor.execute(statement.text, values)
+            # One statement on an autocommit connection is one transaction; it checks the fence before anything else.
+            async with self._cursor() as cursor:
+                await cursor.execute(statement.text, {**values, "held": held})
 
     def _sealed(self, row: dict[str, Any], parent: Known | None, blobs: Blobs) -> Known:
         """Put the seal into the row of a checkpoint and return what its children need to know."""

@@ -2,12 +2,14 @@
 SELECT ledger.store_checkpoint(
     %(tenant)s, %(thread_id)s, %(checkpoint_ns)s, %(checkpoint_id)s, %(parent)s, %(checkpoint)s::text::jsonb,
     %(metadata)s::text::jsonb, %(channels)s::text[], %(versions)s::text[], %(types)s::text[], %(blobs)s::bytea[],
-    %(record)s::text::jsonb, %(parts)s::text::jsonb, %(key_id)s, %(seal)s);
+    %(record)s::text::jsonb, %(parts)s::text::jsonb, %(key_id)s, %(seal)s,
+    %(held)s::bigint);
 
 -- name: StoreWrites :none
 SELECT ledger.store_writes(
     %(tenant)s, %(thread_id)s, %(checkpoint_ns)s, %(checkpoint_id)s, %(task_id)s, %(task_path)s, %(idxs)s::integer[],
-    %(channels)s::text[], %(types)s::text[], %(blobs)s::bytea[], %(key_ids)s::text[], %(seals)s::text[], %(replaced)s);
+    %(channels)s::text[], %(types)s::text[], %(blobs)s::bytea[], %(key_ids)s::text[], %(seals)s::text[], %(replaced)s,
+    %(held)s::bigint);
 
 -- name: BlobsOf :many
 -- What is stored of channels that the checkpoint's parent does not tell about.
