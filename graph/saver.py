@@ -13,7 +13,6 @@ from uuid import UUID
 
 from langchain_core.runnables import RunnableConfig
 from langgraph.checkpoint.base import (
-    WRITES_IDX_MAP,
     BaseCheckpointSaver,
     ChannelVersions,
     Checkpoint,
@@ -40,10 +39,9 @@ from nodes.resources import Workflow
 
 _CHECK = load("session")["CheckFenceOnly"]
 _SQL = load("checkpoint_seals")
-_STORE, _STORE_WRITES, _REPLACE_WRITES, _BLOBS, _LOAD, _LIST = (
+_STORE, _STORE_WRITES, _BLOBS, _LOAD, _LIST = (
     _SQL["StoreCheckpoint"],
     _SQL["StoreWrites"],
-    _SQL["ReplaceWrites"],
     _SQL["BlobsOf"],
     _SQL["LoadCheckpoint"],
     _SQL["ListCheckpoints"],
@@ -102,11 +100,10 @@ class SealedPostgresSaver(Upkeep):
         task_id: str,
         task_path: str = "",
     ) -> None:
-        replaced = all(channel in WRITES_IDX_MAP for channel, _ in writes)
         rows = saver_rows.dump_writes(self.serde, self.ledger, config, writes, task_id, task_path)
         faults = self.ledger.faults
         faults.reach(FaultPoint.BEFORE_WRITES)
-        await self._write(rows["thread_id"], _REPLACE_WRITES if replaced else _STORE_WRITES, rows)
+        await self._write(rows["thread_id"], _STORE_WRITES, rows)
         faults.reach(FaultPoint.AFTER_WRITES)
 
     @override
@@ -172,10 +169,12 @@ class SealedPostgresSaver(Upkeep):
         }
 
     async def _write(self, thread_id: str, statement: Statement, values: dict[str, Any]) -> None:
+        run_id = saver_records.run_of(thread_id)
+        held = self.ledger.held.get(run_id) if run_id else None
         with wrap_errors():
-            async with self._cursor(pipeline=True) as cursor:
-                await self.fence(cursor, thread_id)
-                await cursor.execute(statement.text, values)
+            # One statement on an autocommit connection is one transaction; it checks the fence before anything else.
+            async with self._cursor() as cursor:
+                await cursor.execute(statement.text, {**values, "held": held})
 
     def _sealed(self, row: dict[str, Any], parent: Known | None, blobs: Blobs) -> Known:
         """Put the seal into the row of a checkpoint and return what its children need to know."""

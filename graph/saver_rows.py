@@ -123,7 +123,7 @@ def dump_writes(
     task_id: str,
     task_path: str,
 ) -> dict[str, Any]:
-    """Return what StoreWrites and ReplaceWrites store, each row with its seal; raises SealKeyMissing."""
+    """Return what StoreWrites stores, each row with its seal; raises SealKeyMissing."""
     thread_id, ns, checkpoint_id = place(config)
     # One statement cannot write a row twice; of two that would be written over, the last stays.
     rows = {
@@ -151,6 +151,7 @@ def dump_writes(
         "blobs": [body for _, _, body in rows.values()],
         "key_ids": [key_id for key_id, _ in seals],
         "seals": [seal for _, seal in seals],
+        "replaced": all(channel in WRITES_IDX_MAP for channel, _ in writes),
     }
 
 

@@ -28,7 +28,7 @@ def json_digest(text: str | None) -> str:
     The same for 1.0, 1 and 1e0, and in any order of keys; UNREADABLE for what no reader takes.
     """
     try:
-        value = json.loads(text or "", parse_float=_number)
+        value = _READER.decode(text or "")
         return _sha256(spelled(value).encode())
     except (ValueError, RecursionError):
         return UNREADABLE
@@ -40,6 +40,11 @@ def _number(text: str) -> float | int:
     return int(Decimal(text)) if number.is_integer() else number
 
 
+# Made once: every checkpoint that is stored or loaded is read and spelled several times.
+_READER = json.JSONDecoder(parse_float=_number)
+_WRITER = json.JSONEncoder(sort_keys=True, separators=(",", ":"))
+
+
 def record_digest(text: str | None) -> str | None:
     """Return the digest of a record's columns, None where there is no record; columns that are null count for nothing.
 
@@ -48,7 +53,7 @@ def record_digest(text: str | None) -> str | None:
     if text is None:
         return None
     try:
-        columns = json.loads(text, parse_float=_number)
+        columns = _READER.decode(text)
         return _sha256(spelled({k: v for k, v in columns.items() if v is not None}).encode())
     except (ValueError, RecursionError, AttributeError):
         return UNREADABLE
@@ -58,13 +63,6 @@ def blob_digest(kind: str | None, body: bytes | None) -> str:
     """Return the digest of a serialised value and its type."""
     null = body is None
     return _sha256(f"{text_of(kind)}\0{int(null)}\0".encode() + (body or b""))
-
-
-def sign_checkpoint(
-    keys: KeyRing, tenant: str, name: tuple[str, str, str], parts: Parts
-) -> tuple[str, str]:
-    """Return the id of the key and the seal over a checkpoint's parts; raises SealKeyMissing."""
-    return keys.sign("checkpoint", tenant, *name, spelled(parts))
 
 
 def sign_write(keys: KeyRing, tenant: str, *columns: str | None) -> tuple[str, str]:
@@ -80,13 +78,14 @@ def seal_row(
     if UNREADABLE in (parts["checkpoint"], parts["metadata"], parts["record"]):
         # Any other unreadable text would have the same seal.
         raise CheckpointDamaged(name, ["it cannot be read, so it is not sealed"])
-    key_id, seal = sign_checkpoint(keys, tenant, name, parts)
+    text = spelled(parts)
+    key_id, seal = keys.sign("checkpoint", tenant, *name, text)
     return {
         "tenant": tenant,
         "thread_id": thread_id,
         "checkpoint_ns": ns,
         "checkpoint_id": checkpoint_id,
-        "parts": spelled(parts),
+        "parts": text,
         "key_id": key_id,
         "seal": seal,
     }
@@ -154,7 +153,7 @@ def write_columns(stored: Stored, number: int) -> list[str | None]:
 
 def spelled(value: Mapping[str, Any]) -> str:
     """Return the one spelling of a JSON value, for digests and seals."""
-    return json.dumps(value, sort_keys=True, separators=(",", ":"))
+    return _WRITER.encode(value)
 
 
 def text_of(value: str | None) -> str:

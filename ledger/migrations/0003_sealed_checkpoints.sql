@@ -160,13 +160,16 @@ END
 $$;
 
 -- Stores a checkpoint with its blobs, its record (null where the thread is no run) and its seal. LangGraph's own rules, but
--- that a row stored anew is new in all columns.
+-- that a row stored anew is new in all columns. `held` is the fence of a worker that holds the run: it is checked first.
 CREATE FUNCTION ledger.store_checkpoint(
     new_tenant text, new_thread text, new_ns text, new_id text, new_parent text, new_checkpoint jsonb, new_metadata jsonb,
     new_channels text[], new_versions text[], new_types text[], new_blobs bytea[], new_record jsonb,
-    new_parts jsonb, new_key_id text, new_seal text
+    new_parts jsonb, new_key_id text, new_seal text, held bigint
 ) RETURNS void LANGUAGE plpgsql AS $$
 BEGIN
+    IF held IS NOT NULL THEN
+        PERFORM ledger.check_fence(new_tenant, ledger.run_of(new_thread), held);
+    END IF;
     INSERT INTO langgraph.checkpoint_blobs (thread_id, checkpoint_ns, channel, version, type, blob)
     SELECT new_thread, new_ns, channel, version, type, blob
       FROM unnest(new_channels, new_versions, new_types, new_blobs) AS new (channel, version, type, blob)
@@ -193,5 +196,41 @@ BEGIN
     VALUES (new_tenant, new_thread, new_ns, new_id, new_parts, new_key_id, new_seal)
     ON CONFLICT (tenant, thread_id, checkpoint_ns, checkpoint_id) DO UPDATE
        SET parts = excluded.parts, key_id = excluded.key_id, seal = excluded.seal;
+END
+$$;
+
+-- Stores what a task wrote, each row with its seal. As LangGraph has it, what is there already stays, but for what is written
+-- over: interrupts, answers, errors. The fence as above.
+CREATE FUNCTION ledger.store_writes(
+    new_tenant text, new_thread text, new_ns text, new_id text, new_task text, new_path text, new_idxs integer[],
+    new_channels text[], new_types text[], new_blobs bytea[], new_key_ids text[], new_seals text[], replaced boolean, held bigint
+) RETURNS void LANGUAGE plpgsql AS $$
+BEGIN
+    IF held IS NOT NULL THEN
+        PERFORM ledger.check_fence(new_tenant, ledger.run_of(new_thread), held);
+    END IF;
+    IF replaced THEN
+        INSERT INTO langgraph.checkpoint_writes
+               (thread_id, checkpoint_ns, checkpoint_id, task_id, task_path, idx, channel, type, blob)
+        SELECT new_thread, new_ns, new_id, new_task, new_path, new.*
+          FROM unnest(new_idxs, new_channels, new_types, new_blobs) AS new
+        ON CONFLICT (thread_id, checkpoint_ns, checkpoint_id, task_id, idx) DO UPDATE
+           SET task_path = excluded.task_path, channel = excluded.channel, type = excluded.type, blob = excluded.blob;
+        INSERT INTO ledger.write_seals (tenant, thread_id, checkpoint_ns, checkpoint_id, task_id, idx, key_id, seal)
+        SELECT new_tenant, new_thread, new_ns, new_id, new_task, new.*
+          FROM unnest(new_idxs, new_key_ids, new_seals) AS new
+        ON CONFLICT (tenant, thread_id, checkpoint_ns, checkpoint_id, task_id, idx) DO UPDATE
+           SET key_id = excluded.key_id, seal = excluded.seal;
+    ELSE
+        INSERT INTO langgraph.checkpoint_writes
+               (thread_id, checkpoint_ns, checkpoint_id, task_id, task_path, idx, channel, type, blob)
+        SELECT new_thread, new_ns, new_id, new_task, new_path, new.*
+          FROM unnest(new_idxs, new_channels, new_types, new_blobs) AS new
+        ON CONFLICT DO NOTHING;
+        INSERT INTO ledger.write_seals (tenant, thread_id, checkpoint_ns, checkpoint_id, task_id, idx, key_id, seal)
+        SELECT new_tenant, new_thread, new_ns, new_id, new_task, new.*
+          FROM unnest(new_idxs, new_key_ids, new_seals) AS new
+        ON CONFLICT DO NOTHING;
+    END IF;
 END
 $$;

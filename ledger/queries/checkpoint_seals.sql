@@ -2,39 +2,14 @@
 SELECT ledger.store_checkpoint(
     %(tenant)s, %(thread_id)s, %(checkpoint_ns)s, %(checkpoint_id)s, %(parent)s, %(checkpoint)s::text::jsonb,
     %(metadata)s::text::jsonb, %(channels)s::text[], %(versions)s::text[], %(types)s::text[], %(blobs)s::bytea[],
-    %(record)s::text::jsonb, %(parts)s::text::jsonb, %(key_id)s, %(seal)s);
+    %(record)s::text::jsonb, %(parts)s::text::jsonb, %(key_id)s, %(seal)s,
+    %(held)s::bigint);
 
 -- name: StoreWrites :none
--- What a task wrote, each row with its seal; what is there already stays.
-WITH stored AS (
-    INSERT INTO langgraph.checkpoint_writes
-           (thread_id, checkpoint_ns, checkpoint_id, task_id, task_path, idx, channel, type, blob)
-    SELECT %(thread_id)s, %(checkpoint_ns)s, %(checkpoint_id)s, %(task_id)s, %(task_path)s, idx, channel, type, blob
-      FROM unnest(%(idxs)s::integer[], %(channels)s::text[], %(types)s::text[], %(blobs)s::bytea[])
-           AS new (idx, channel, type, blob)
-    ON CONFLICT DO NOTHING
-)
-INSERT INTO ledger.write_seals (tenant, thread_id, checkpoint_ns, checkpoint_id, task_id, idx, key_id, seal)
-SELECT %(tenant)s, %(thread_id)s, %(checkpoint_ns)s, %(checkpoint_id)s, %(task_id)s, idx, key_id, seal
-  FROM unnest(%(idxs)s::integer[], %(key_ids)s::text[], %(seals)s::text[]) AS new (idx, key_id, seal)
-ON CONFLICT DO NOTHING;
-
--- name: ReplaceWrites :none
--- The same for what LangGraph writes over: interrupts, answers, errors.
-WITH stored AS (
-    INSERT INTO langgraph.checkpoint_writes
-           (thread_id, checkpoint_ns, checkpoint_id, task_id, task_path, idx, channel, type, blob)
-    SELECT %(thread_id)s, %(checkpoint_ns)s, %(checkpoint_id)s, %(task_id)s, %(task_path)s, idx, channel, type, blob
-      FROM unnest(%(idxs)s::integer[], %(channels)s::text[], %(types)s::text[], %(blobs)s::bytea[])
-           AS new (idx, channel, type, blob)
-    ON CONFLICT (thread_id, checkpoint_ns, checkpoint_id, task_id, idx) DO UPDATE
-       SET task_path = excluded.task_path, channel = excluded.channel, type = excluded.type, blob = excluded.blob
-)
-INSERT INTO ledger.write_seals (tenant, thread_id, checkpoint_ns, checkpoint_id, task_id, idx, key_id, seal)
-SELECT %(tenant)s, %(thread_id)s, %(checkpoint_ns)s, %(checkpoint_id)s, %(task_id)s, idx, key_id, seal
-  FROM unnest(%(idxs)s::integer[], %(key_ids)s::text[], %(seals)s::text[]) AS new (idx, key_id, seal)
-ON CONFLICT (tenant, thread_id, checkpoint_ns, checkpoint_id, task_id, idx) DO UPDATE
-   SET key_id = excluded.key_id, seal = excluded.seal;
+SELECT ledger.store_writes(
+    %(tenant)s, %(thread_id)s, %(checkpoint_ns)s, %(checkpoint_id)s, %(task_id)s, %(task_path)s, %(idxs)s::integer[],
+    %(channels)s::text[], %(types)s::text[], %(blobs)s::bytea[], %(key_ids)s::text[], %(seals)s::text[], %(replaced)s,
+    %(held)s::bigint);
 
 -- name: BlobsOf :many
 -- What is stored of channels that the checkpoint's parent does not tell about.

@@ -19,6 +19,7 @@ from langgraph.checkpoint.postgres.aio import AsyncPostgresSaver
 from graph.migrate import LANGGRAPH_SCHEMA
 from graph.saver import SealedPostgresSaver
 from ledger.db import Ledger, Pool, new_pool
+from ledger.sql import load
 from tests.support.ledgers import KEYS, new_run
 from tests.support.savers import WORKFLOW, next_checkpoint
 from tests.support.targets import tell
@@ -81,6 +82,9 @@ class Pair:
     async def threads(self) -> tuple[Thread, Thread]:
         """Return a thread of each; ours is a run that is held."""
         run_id = await new_run(self.ledger)
+        async with self.ledger.transaction() as tx:
+            fence = await tx.one(load("leases")["RaiseFence"], run_id=run_id, owner="bench")
+        self.ledger.held[run_id] = fence["fence"]
         return Thread(self.ours, str(run_id)), Thread(self.theirs, f"plain-{run_id}")
 
 
