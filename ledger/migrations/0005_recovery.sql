@@ -72,6 +72,9 @@ CREATE TRIGGER record_change AFTER INSERT OR UPDATE OR DELETE ON ledger.retries
     FOR EACH ROW EXECUTE FUNCTION ledger.record_change('task_id', 'number');
 CREATE TRIGGER record_change AFTER INSERT OR UPDATE OR DELETE ON ledger.forks
     FOR EACH ROW EXECUTE FUNCTION ledger.record_change();
+-- A forged rejection would send a run back.
+CREATE TRIGGER record_change AFTER INSERT OR UPDATE OR DELETE ON ledger.rejected_checkpoints
+    FOR EACH ROW EXECUTE FUNCTION ledger.record_change('checkpoint_ns', 'checkpoint_id');
 
 -- As of migration 0002, with the tables of this one.
 CREATE OR REPLACE FUNCTION ledger.rows_of(of_tenant text, of_run uuid) RETURNS TABLE (table_name text, row_key text, "row" jsonb)
@@ -106,6 +109,9 @@ SELECT 'recoveries', number::text, to_jsonb(r) FROM ledger.recoveries AS r WHERE
 UNION ALL
 SELECT 'retries', concat_ws(' ', task_id, number), to_jsonb(r) FROM ledger.retries AS r
  WHERE tenant = of_tenant AND run_id = of_run
+UNION ALL
+SELECT 'rejected_checkpoints', concat_ws(' ', checkpoint_ns, checkpoint_id), to_jsonb(r)
+  FROM ledger.rejected_checkpoints AS r WHERE tenant = of_tenant AND run_id = of_run
 UNION ALL
 SELECT 'forks', '', to_jsonb(r) FROM ledger.forks AS r WHERE tenant = of_tenant AND run_id = of_run
 $$;
