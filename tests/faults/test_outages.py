@@ -127,11 +127,13 @@ async def test_a_cancelled_run_stops_writing(campaign: Campaign) -> None:
     running = await campaign.forks.begin(trial)
     waiting = await held(world)
     assert (await campaign.forks.run(replace(trial, action="cancel"))).status == "cancelled"
-    before = await table_digests(campaign.ledger, "checkpoint_writes", "leases")
+    before = await table_digests(campaign.ledger, "checkpoint_writes", "write_seals", "leases")
     waiting.release.set()
     ended = await running.end()
     assert ended.status == "cancelled", ended.trace
-    assert await table_digests(campaign.ledger, "checkpoint_writes", "leases") == before
+    assert (
+        await table_digests(campaign.ledger, "checkpoint_writes", "write_seals", "leases") == before
+    )
     assert (await campaign.forks.run(replace(trial, action="resume"))).status == "cancelled"
 
 

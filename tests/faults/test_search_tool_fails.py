@@ -6,6 +6,7 @@ from uuid import UUID
 
 import pytest
 
+from graph.errors import RunWaits
 from graph.runs import decide, resume_run, start_run
 from graph.runtime import Runtime, open_runtime
 from graph.settings import Settings
@@ -14,7 +15,7 @@ from ledger.ids import new_run_id
 from ledger.journal import Operation
 from ledger.reviews import Decision
 from nodes.calls import ATTEMPTS_MAX
-from nodes.options import BadInput, RunOptions
+from nodes.options import RunOptions
 from tests.support.observed import Observed, asked, observe
 from tests.support.pages import QUESTION
 from tests.support.search_server import Failure, Kind, SearchServer, World
@@ -139,7 +140,7 @@ async def test_a_run_that_searches_the_web_is_not_answered_without_it(
     await decide(case.runtime, paused.reviews[0].review_id, approval)
     without = Settings.model_validate({"database_url": database_url, "home": tmp_path})
     async with open_runtime(without) as runtime:
-        with pytest.raises(BadInput, match="set PERDURE_SEARCH_URL"):
+        with pytest.raises(RunWaits, match="set PERDURE_SEARCH_URL"):
             await resume_run(runtime, case.run_id)
     resumed = await resume_run(case.runtime, case.run_id)
     assert resumed.run.status == "completed"
