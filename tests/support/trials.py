@@ -1,12 +1,14 @@
 """Runs in processes of their own that can be killed, by the hundred: a fork server.
 
-`python -m tests.support.trials SOCKET` imports the product once and then forks one process per trial, before it has an
-event loop or a connection. A trial is one connection: its first line is a Trial; the answer is lines of JSON, `{"pid"}`
+`python -m tests.support.trials SOCKET` imports the product once and then forks one process per trial, while it has no
+event loop and no connection. A trial is one connection: its first line is a Trial; the answer is lines of JSON, `{"pid"}`
 at once, `{"reached": point}` for each fault point, `{"status"}` or `{"error"}` when it ended by itself, and `{"exit"}`
-with the wait status. It ends when its standard input does.
+with the wait status. A trial that is to `warm` is done by the server itself: what a first run has to import, compile and
+cache is there for all that come after it. The server ends when its standard input does.
 """
 
 import asyncio
+import gc
 import json
 import os
 import select
@@ -16,8 +18,9 @@ import subprocess
 import sys
 import traceback
 from collections.abc import Generator
-from contextlib import contextmanager
-from dataclasses import asdict, dataclass, replace
+from contextlib import contextmanager, redirect_stderr, suppress
+from dataclasses import asdict, dataclass, field, replace
+from io import StringIO
 from pathlib import Path
 from typing import Any, Literal, TypeAlias
 from uuid import UUID
@@ -25,17 +28,24 @@ from uuid import UUID
 from typing_extensions import override
 
 from graph import runs
+from graph.cli.exits import translated
 from graph.runtime import Runtime, open_runtime
 from graph.settings import Settings
+from ledger.errors import NotFound
 from ledger.faults import FaultPoint
 from ledger.reviews import Decision
+from ledger.runs import FINISHED
 from nodes.options import RunOptions
 from nodes.resources import Silent
 from nodes.tools.toolbox import RunToolbox
+from tests.faults.seeded_bugs import seeded
 from tests.support import plain_calls
 from tests.support.inline import Inline
 
-Action: TypeAlias = Literal["open", "start", "resume", "approve", "cancel"]
+#: `go` and those after it may be done again after a crash, as a person does who cannot tell whether they were done.
+Action: TypeAlias = Literal[
+    "open", "start", "resume", "approve", "cancel", "warm", "go", "decide", "cancel_unless_done"
+]
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,6 +66,10 @@ class Trial:
     kill_at_document: int | None = None
     #: Pages are parsed in a process of their own, as in production, and not within the trial.
     own_readers: bool = False
+    #: What a person says at every review that is open, with `decide`: a Decision's fields.
+    decision: dict[str, Any] = field(default_factory=dict[str, Any])
+    #: A deliberate fault in our own code, by its name in tests.faults.seeded_bugs.
+    bug: str | None = None
     #: "plain" works the same question by the graph that one would write without a ledger.
     workflow: Literal["perdure", "plain"] = "perdure"
 
@@ -99,43 +113,86 @@ class KillAtDocument(Silent):
             os.kill(os.getpid(), signal.SIGKILL)
 
 
-def main(path: str) -> None:
-    """Fork a process for each connection until standard input ends."""
-    signal.signal(signal.SIGCHLD, signal.SIG_IGN)
-    with socket.socket(socket.AF_UNIX) as server:
-        server.bind(path)
-        server.listen(64)
-        print("ready", flush=True)
-        while server in select.select([server, sys.stdin], [], [])[0]:
-            conn, _ = server.accept()
-            if os.fork() == 0:
-                server.close()
-                _supervise(conn)
+@dataclass
+class Server:
+    """Forks a process for each trial and tells how it ended."""
+
+    listener: socket.socket
+    #: The processes that are at work, by what is readable when one has ended.
+    children: dict[int, tuple[int, socket.socket]] = field(
+        default_factory=dict[int, tuple[int, socket.socket]]
+    )
+
+    def serve(self) -> None:
+        """Serve until standard input ends."""
+        while True:
+            waiting = [self.listener, sys.stdin, *self.children]
+            readable = select.select(waiting, [], [])[0]
+            if sys.stdin in readable:
+                return
+            for each in readable:
+                if isinstance(each, int):
+                    self._tell_end(each)
+                else:
+                    self._begin(self.listener.accept()[0])
+
+    def _begin(self, conn: socket.socket) -> None:
+        with conn.makefile("rb") as lines:
+            spec = json.loads(lines.readline())
+        trial = Trial(**{**spec, "corpus": tuple(spec["corpus"])})
+        if trial.action == "warm":
+            _tell(conn, pid=os.getpid())
+            _tell(conn, exit=_perform(trial, conn))
             conn.close()
+            gc.collect()
+            gc.freeze()
+            return
+        pid = os.fork()
+        if pid == 0:
+            self.listener.close()
+            os._exit(_perform(trial, conn))
+        _tell(conn, pid=pid)
+        self.children[os.pidfd_open(pid)] = (pid, conn)
+
+    def _tell_end(self, pidfd: int) -> None:
+        pid, conn = self.children.pop(pidfd)
+        os.close(pidfd)
+        _, status = os.waitpid(pid, 0)
+        with conn, suppress(OSError):  # whoever asked may be gone
+            _tell(conn, exit=status)
 
 
-def _supervise(conn: socket.socket) -> None:
-    signal.signal(signal.SIGCHLD, signal.SIG_DFL)
-    with conn.makefile("rb") as lines:
-        spec = json.loads(lines.readline())
-    trial = Trial(**{**spec, "corpus": tuple(spec["corpus"])})
-    pid = os.fork()
-    if pid == 0:
-        os._exit(_perform(trial, conn))
-    _tell(conn, pid=pid)
-    _, status = os.waitpid(pid, 0)
-    _tell(conn, exit=status)
-    os._exit(0)
+def main(path: str) -> None:
+    """Serve trials at a socket."""
+    with socket.socket(socket.AF_UNIX) as listener:
+        listener.bind(path)
+        listener.listen(64)
+        print("ready", flush=True)
+        Server(listener).serve()
 
 
 def _perform(trial: Trial, conn: socket.socket) -> int:
     try:
-        status = asyncio.run(work(trial, KillAt(conn, trial.kill_at)))
+        with seeded(trial.bug):
+            status = asyncio.run(work(trial, KillAt(conn, trial.kill_at)))
     except Exception as error:  # noqa: BLE001  # whatever ended it is the trial's outcome
-        _tell(conn, error=type(error).__name__, trace=traceback.format_exc())
+        trace = traceback.format_exc()
+        _tell(conn, error=type(error).__name__, code=_exit_code(error), trace=trace)
         return 1
     _tell(conn, status=status)
     return 0
+
+
+def _exit_code(error: Exception) -> int | None:
+    """Return the code with which the command line would exit; None for an error that it does not know."""
+    with redirect_stderr(StringIO()):
+        try:
+            with translated():
+                raise error
+        except SystemExit as end:
+            return int(end.code or 0)
+        except Exception:  # noqa: BLE001  # a defect, which ends with its traceback
+            return None
 
 
 async def work(trial: Trial, faults: KillAt) -> str:
@@ -152,20 +209,39 @@ async def work(trial: Trial, faults: KillAt) -> str:
         match trial.action:
             case "open":
                 return "opened"
-            case "start":
-                options = RunOptions(
-                    corpus=trial.corpus, review=trial.review, branches=trial.branches
-                )
-                outcome = await runs.start_run(runtime, trial.question, options, run_id)
-                return outcome.run.status
+            case "start" | "warm":
+                return await _started(runtime, trial)
+            case "go":
+                try:
+                    return (await runs.resume_run(runtime, run_id)).run.status
+                except NotFound:
+                    return await _started(runtime, trial)
             case "resume":
                 return (await runs.resume_run(runtime, run_id)).run.status
             case "approve":
                 (asked,) = (await runs.outcome(runtime, run_id)).reviews
                 approved = Decision(choice="approve", decided_by="ann")
                 return (await runs.decide(runtime, asked.review_id, approved)).status
+            case "decide":
+                for review in (await runs.outcome(runtime, run_id)).reviews:
+                    said = Decision.model_validate({"decided_by": "ann", **trial.decision})
+                    await runs.decide(runtime, review.review_id, said)
+                return "decided"
+            case "cancel_unless_done":
+                run = (await runs.outcome(runtime, run_id)).run
+                return run.status if run.status in FINISHED else await _cancelled(runtime, run_id)
             case "cancel":
-                return (await runs.cancel_run(runtime, run_id)).status
+                return await _cancelled(runtime, run_id)
+
+
+async def _started(runtime: Runtime, trial: Trial) -> str:
+    options = RunOptions(corpus=trial.corpus, review=trial.review, branches=trial.branches)
+    outcome = await runs.start_run(runtime, trial.question, options, UUID(trial.run_id))
+    return outcome.run.status
+
+
+async def _cancelled(runtime: Runtime, run_id: UUID) -> str:
+    return (await runs.cancel_run(runtime, run_id)).status
 
 
 def with_inline_readers(runtime: Runtime) -> Runtime:
@@ -191,6 +267,8 @@ class Ended:
     error: str | None
     trace: str
     killed: bool
+    #: The exit code of the command line for `error`, None for one that it does not know.
+    code: int | None = None
 
     def learn(self, fact: dict[str, Any]) -> None:
         """Take what the trial told."""
@@ -200,7 +278,7 @@ class Ended:
             self.killed = os.WIFSIGNALED(fact["exit"])
         else:
             self.status, self.error = fact.get("status"), fact.get("error")
-            self.trace = fact.get("trace", "")
+            self.trace, self.code = fact.get("trace", ""), fact.get("code")
 
 
 @dataclass
@@ -215,8 +293,12 @@ class Running:
         """Wait for its end."""
         ended = Ended([], None, None, "", killed=False)
         try:
-            while line := await self._reader.readline():
-                ended.learn(json.loads(line))
+            # Its sibling processes have the connection, too, so that it may stay open after the end.
+            while (line := await self._reader.readline()) and "exit" not in (
+                fact := json.loads(line)
+            ):
+                ended.learn(fact)
+            ended.learn(fact)
         finally:
             self._writer.close()
             await self._writer.wait_closed()

@@ -1,0 +1,281 @@
+"""Plays one case: a scenario, harmed at one boundary or at two, and what is wrong afterwards."""
+
+import asyncio
+import os
+import signal
+from collections.abc import Awaitable
+from contextlib import suppress
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from time import monotonic
+from typing import Literal, TypeAlias, TypeVar, get_args
+from uuid import UUID
+
+from tests.faults.gate import Held, Trap, When
+from tests.faults.lane import Lane
+from tests.faults.oracle import Facts, Snapshot, compared, repeated
+from tests.faults.proxy import Link
+from tests.faults.scenarios import Scenario, Step
+from tests.support.trials import Ended, Trial
+
+T = TypeVar("T")
+Action: TypeAlias = Literal[
+    "kill_before", "kill_after", "cut_before", "cut_after", "stop_before", "stop_after", "freeze"
+]
+ACTIONS: tuple[Action, ...] = get_args(Action)
+
+# What takes as long as this, on however slow a machine, never ends.
+SECONDS_MAX = 120
+# A step is done again after each harm; one time more is for what the first harm makes fail by itself.
+TRIES_MAX = 2
+
+
+@dataclass(frozen=True)
+class Harm:
+    """What is done at which boundary."""
+
+    label: str
+    action: Action
+
+    def __str__(self) -> str:
+        return f"{self.action} at {self.label!r}"
+
+    @property
+    def when(self) -> When:
+        """A frozen process has not sent what it was about to send."""
+        return "after" if self.action.endswith("_after") else "before"
+
+
+@dataclass(frozen=True)
+class Case:
+    """A scenario and its harm; a second harm is done in the recovery from the first."""
+
+    scenario: Scenario
+    harms: tuple[Harm, ...] = ()
+    bug: str | None = None
+
+    def __str__(self) -> str:
+        return f"{self.scenario.name}: {', then '.join(map(str, self.harms)) or 'no harm'}"
+
+
+@dataclass
+class Played:
+    """What came of a case: the boundaries before the first harm and after it, and what is wrong."""
+
+    case: Case
+    facts: Facts
+    reached: list[str]
+    recovered: list[str]
+    problems: list[str]
+    seconds: float
+    #: Harms that were done: a boundary may not be reached where branches are parallel.
+    harmed: int
+    #: How a frozen process ended: its exit code or its status.
+    woke: str | None = None
+
+
+class Hung(Exception):
+    """Something that has to end did not."""
+
+
+@dataclass
+class Sleeper:
+    """A process that was frozen at a boundary, and what it left there."""
+
+    pid: int
+    held: Held
+    end: "asyncio.Task[Ended]"
+
+
+@dataclass
+class Play:
+    """One case under way on a lane."""
+
+    lane: Lane
+    case: Case
+    expected: Facts | None
+    trial: Trial = field(init=False)
+    problems: list[str] = field(default_factory=list[str])
+    snapshots: list[Snapshot] = field(default_factory=list[Snapshot])
+    before: list[str] = field(default_factory=list[str])
+    harmed: int = 0
+    #: For each process at work, where it is told that it was frozen.
+    freezing: dict[int, "asyncio.Future[Held]"] = field(
+        default_factory=dict[int, "asyncio.Future[Held]"]
+    )
+    sleeper: Sleeper | None = None
+    woke: str | None = None
+
+    def __post_init__(self) -> None:
+        self.trial, self.world = self.lane.new_run(self.case.scenario, self.case.bug)
+
+    @property
+    def run_id(self) -> UUID:
+        """The run that is played."""
+        return UUID(self.trial.run_id)
+
+    async def play(self) -> Played:
+        """Play the script to its end, wake who was frozen, and judge."""
+        began, gate = monotonic(), self.lane.gate
+        gate.traps.clear()
+        gate.count_anew()
+        self._set_trap(0)
+        try:
+            for step in self.case.scenario.steps:
+                await self._until_done(step)
+            await self._wake()
+        except Hung as hung:
+            self.problems.append(f"hung: {hung}")
+        reached = gate.count_anew()
+        gate.traps.clear()
+        reports = Path(self.trial.home) / "reports"
+        facts = await self.lane.oracle.facts(self.run_id, self.world, reports)
+        self.problems += facts.problems
+        self.problems += repeated(facts, self.snapshots, self.world.counts)
+        if self.expected is not None:
+            self.problems += compared(self.expected, facts)
+        before, after = (self.before, reached) if self.harmed else (reached, [])
+        seconds = monotonic() - began
+        return Played(
+            self.case, facts, before, after, self.problems, seconds, self.harmed, self.woke
+        )
+
+    def _set_trap(self, number: int) -> None:
+        if number < len(self.case.harms):
+            harm = self.case.harms[number]
+            self.lane.gate.traps.append(
+                Trap(harm.label, harm.when, lambda held: self._harm(harm, held))
+            )
+
+    async def _until_done(self, step: Step) -> None:
+        """Do a step, again where it was harmed, until the run stands where it should."""
+        if step.do == "restart":
+            await self.lane.restart()
+            return
+        if step.dies_at is not None:
+            self.lane.gate.traps.append(Trap(step.dies_at, "before", self._kill))
+        if (at := step.at) is not None and (meanwhile := step.meanwhile) is not None:
+            self.lane.gate.traps.append(
+                Trap(at, "before", lambda held: self._meanwhile(meanwhile, held))
+            )
+        tries = TRIES_MAX + len(self.case.harms) if self.case.harms or step.dies_at else 1
+        told = ""
+        for _ in range(tries):
+            ended = await self._once(step)
+            if ended is not None and ended.status == step.ends:
+                return
+            if ended is not None and not ended.killed:
+                told = f": {ended.status or ''} {ended.trace}"
+                if ended.error and ended.code is None:
+                    break
+        raise Hung(f"{step.do} does not come to {step.ends}{told}")
+
+    async def _once(self, step: Step) -> Ended | None:
+        """Let one process do a step; returns None if it was frozen."""
+        assert step.do != "restart"
+        trial = replace(self.trial, action=step.do, decision=dict(step.decision))
+        running = await self.lane.forks.begin(trial)
+        self.lane.at_work.append(running.pid)
+        frozen = self.freezing[running.pid] = asyncio.get_running_loop().create_future()
+        end = asyncio.create_task(running.end())
+        try:
+            await asyncio.wait(
+                {end, frozen}, timeout=SECONDS_MAX, return_when=asyncio.FIRST_COMPLETED
+            )
+        finally:
+            self.lane.at_work.remove(running.pid)
+        if frozen.done():
+            self.sleeper = Sleeper(running.pid, frozen.result(), end)
+            return None
+        if not end.done():
+            running.kill()
+            raise Hung(f"{step.do} does not end")
+        await self._settled(running.pid)
+        if end.result().killed:
+            await self.lane.lease_runs_out(self.trial)
+        return end.result()
+
+    async def _settled(self, pid: int) -> None:
+        """Wait until nothing of a dead process is left."""
+        while acting := self.lane.gate.acting_on(pid):
+            await in_time(asyncio.gather(*acting), "what is done at a boundary")
+        await in_time(self.lane.proxy.ended(pid), "the database's end of a session")
+
+    async def _harm(self, harm: Harm, held: Held) -> None:
+        if not self.harmed:
+            self.before = self.lane.gate.count_anew()
+        self.harmed += 1
+        self._set_trap(self.harmed)
+        self.snapshots.append(await self.lane.oracle.snapshot(self.run_id, self.world))
+        match harm.action:
+            case "kill_before" | "kill_after":
+                await self._kill(held)
+            case "cut_before" | "cut_after":
+                for link in self.lane.proxy.of(held.pid):
+                    link.drop()
+                held.drop()
+            case "stop_before" | "stop_after":
+                await self.lane.restart()
+                # A call to somebody else goes on meanwhile.
+                held.drop() if isinstance(held, Link) else held.let_go()
+            case "freeze":
+                await self._freeze(held)
+
+    async def _kill(self, held: Held) -> None:
+        with suppress(ProcessLookupError):  # a branch beside it was faster
+            os.kill(held.pid, signal.SIGKILL)
+        held.drop()
+
+    async def _meanwhile(self, step: Step, held: Held) -> None:
+        try:
+            await self._until_done(step)
+        finally:
+            held.let_go()
+
+    async def _freeze(self, held: Held) -> None:
+        """Stop a process; the database gives up its sessions in time, but for one that is about to begin something."""
+        os.kill(held.pid, signal.SIGSTOP)
+        await in_time(_stopped(held.pid), "a process that is to be frozen")
+        for link in self.lane.proxy.of(held.pid):
+            if link is not held or link.in_transaction:
+                link.end_session()
+                await in_time(link.left.wait(), "a session that the database ends")
+        await self.lane.lease_runs_out(self.trial)
+        self.freezing[held.pid].set_result(held)
+
+    async def _wake(self) -> None:
+        """Let the frozen process go on after others have finished: it must change nothing."""
+        if (sleeper := self.sleeper) is None:
+            return
+        before = await self.lane.oracle.digests(self.run_id)
+        calls = self.world.counts.total()
+        os.kill(sleeper.pid, signal.SIGCONT)
+        sleeper.held.let_go()
+        ended = await in_time(sleeper.end, "a process that was woken")
+        await self._settled(sleeper.pid)
+        self.woke = f"exit {ended.code}" if ended.error else str(ended.status)
+        after = await self.lane.oracle.digests(self.run_id)
+        changed = [name for name in after if after[name] != before[name]]
+        if changed:
+            self.problems.append(f"who woke changed {', '.join(changed)}")
+        if ended.error and ended.code is None:
+            self.problems.append(f"who woke ended with a defect: {ended.trace}")
+        # The call at which it was frozen was on its way.
+        if self.world.counts.total() - calls > (not isinstance(sleeper.held, Link)):
+            self.problems.append("who woke called again")
+
+
+async def in_time(awaited: Awaitable[T], what: str) -> T:
+    """Wait for what has to come soon; raises Hung."""
+    try:
+        async with asyncio.timeout(SECONDS_MAX):
+            return await awaited
+    except TimeoutError:
+        raise Hung(f"{what} did not come") from None
+
+
+async def _stopped(pid: int) -> None:
+    """Wait until the system has stopped a process."""
+    stat = Path(f"/proc/{pid}/stat")
+    while stat.read_text().rpartition(")")[2].split()[0] != "T":  # noqa: ASYNC110  # the system tells nobody
+        await asyncio.sleep(0)
