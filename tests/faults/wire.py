@@ -7,6 +7,7 @@ server nothing of the transaction is durable, after the server's ReadyForQuery a
 What changes something is told by the text of a statement: INSERT, UPDATE, DELETE and MERGE, the session's advisory locks,
 every statement that is no query (DDL), and a SELECT that calls a function of ours other than those in _READERS. All else
 is a read, also the fence's check, which locks a row and leaves it as it was: a transaction of reads only is no boundary.
+Nor is what a process does to find that its tables are there: CREATE IF NOT EXISTS under the lock of migrations.
 """
 
 import re
@@ -37,7 +38,8 @@ _CHANGES = re.compile(
     rb"\b(?:INSERT\s+INTO|DELETE\s+FROM|MERGE\s+INTO|(?<!FOR )(?<!DO )(?<!KEY )UPDATE)\s+(?:ONLY\s+)?(?:\w+\.)?(\w+)",
     re.IGNORECASE,
 )
-_LOCKS = re.compile(rb"\bpg_(?:try_)?(advisory_(?:un)?lock)\b", re.IGNORECASE)
+_LOCKS = re.compile(rb"\bpg_(?:try_)?(advisory_(?:un)?lock)\b(?!\(hashtextextended\('perdure migrations)")
+_MIGRATES = re.compile(rb"\s*CREATE\s+(?:SCHEMA|TABLE)\s+IF\s+NOT\s+EXISTS\b")
 _CALLS = re.compile(rb"\bledger\.(\w+)\(")
 _READERS = {b"check_fence", b"check_not_cancelled"}
 #: A task's id as a parameter of its own: its length, and what follows it begins with a length, too.
@@ -60,7 +62,7 @@ def read_statement(text: bytes) -> Statement:
     found = set(_CHANGES.findall(text)) | set(_LOCKS.findall(text))
     if not found:
         found = set(_CALLS.findall(text)) - _READERS
-    if not _NO_CHANGE.match(text):
+    if not _NO_CHANGE.match(text) and not _MIGRATES.match(text):
         found.add(b"_".join(text.split()[:3]).lower())
     return Statement(
         opens=bool(_OPENS.match(text)),
