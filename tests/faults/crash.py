@@ -25,7 +25,7 @@ from tests.faults.scenarios import BY_NAME, SCENARIOS, Scenario
 from tests.support.trials import fork_server
 
 # The shortest ones: each of their boundaries, and then each boundary of the recovery from that.
-PAIRED = ("straight", "takeover", "cancel")
+PAIRED = ("straight", "cancel", "cancel-paused")
 REPORT = Path("crash-violations.jsonl")
 PROGRESS_EVERY = 100
 
@@ -101,11 +101,12 @@ class Campaign:
                     yield played
 
 
-def single(scenario: Scenario, labels: Sequence[str], actions: Sequence[Action]) -> list[Case]:
+def single(base: Played, labels: Sequence[str], actions: Sequence[Action]) -> list[Case]:
     """Return the cases of one harm: every label, every action; where the script itself stops, nothing else does."""
+    scenario = base.case.scenario
     own = {step.dies_at for step in scenario.steps} | {step.at for step in scenario.steps}
     return [
-        Case(scenario, (Harm(label, action),))
+        Case(scenario, (Harm(label, action, base.begun[label]),))
         for label in labels
         if label not in own
         for action in actions
@@ -142,7 +143,7 @@ async def work_scenario(
     base = await campaign.base(scenario)
     tally = Tally(scenario, len(base.reached))
     labels = [label for label in base.reached if chosen.label in {None, label}]
-    cases = single(scenario, labels, chosen.action or ACTIONS)
+    cases = single(base, labels, chosen.action or ACTIONS)
     again: list[Case] = []
     async for played in campaign.play(cases, base.facts):
         tally.add(played)

@@ -48,17 +48,29 @@ class Gate:
 
     traps: list[Trap] = field(default_factory=list[Trap])
     reached: list[str] = field(default_factory=list[str])
+    #: By each boundary's label, that of the beginning of its transaction.
+    begun: dict[str, str] = field(default_factory=dict[str, str])
     #: What is being done, and to which process.
     acting: dict["asyncio.Task[None]", int] = field(
         default_factory=dict["asyncio.Task[None]", int]
     )
     _counts: Counter[str] = field(default_factory=Counter[str])
 
-    def arrive(self, name: str) -> Trap | None:
-        """Count a boundary of this name and return its trap."""
+    def arrive(self, name: str, begun: str | None = None) -> Trap | None:
+        """Count a boundary of this name and return its trap; `begun` is the label of its transaction's beginning."""
         self._counts[name] += 1
         label = f"{name} #{self._counts[name]}"
         self.reached.append(label)
+        self.begun[label] = begun or label
+        return self._trap_at(label)
+
+    def begin(self, role: str) -> tuple[str, Trap | None]:
+        """Count a transaction that begins; returns its label and its trap."""
+        self._counts[role] += 1
+        label = f"{role} begins #{self._counts[role]}"
+        return label, self._trap_at(label)
+
+    def _trap_at(self, label: str) -> Trap | None:
         for trap in self.traps:
             if trap.label == label:
                 self.traps.remove(trap)

@@ -36,9 +36,16 @@ class Harm:
 
     label: str
     action: Action
+    #: Where the boundary's transaction begins: a process is frozen there, before anything of it has been sent.
+    begun: str | None = None
 
     def __str__(self) -> str:
         return f"{self.action} at {self.label!r}"
+
+    @property
+    def trapped(self) -> str:
+        """The label at which it is done."""
+        return (self.action == "freeze" and self.begun) or self.label
 
     @property
     def when(self) -> When:
@@ -72,6 +79,8 @@ class Played:
     harmed: int
     #: How a frozen process ended: its exit code or its status.
     woke: str | None = None
+    #: By label, where each boundary's transaction begins.
+    begun: dict[str, str] = field(default_factory=dict[str, str])
 
 
 class Hung(Exception):
@@ -85,6 +94,8 @@ class Sleeper:
     pid: int
     held: Held
     end: "asyncio.Task[Ended]"
+    #: Whether it had taken the run: who had not may take it when it wakes, and finds that it is finished.
+    worked: bool
 
 
 @dataclass
@@ -119,6 +130,7 @@ class Play:
         began, gate = monotonic(), self.lane.gate
         gate.traps.clear()
         gate.count_anew()
+        gate.begun.clear()
         self._set_trap(0)
         try:
             for step in self.case.scenario.steps:
@@ -137,14 +149,22 @@ class Play:
         before, after = (self.before, reached) if self.harmed else (reached, [])
         seconds = monotonic() - began
         return Played(
-            self.case, facts, before, after, self.problems, seconds, self.harmed, self.woke
+            self.case,
+            facts,
+            before,
+            after,
+            self.problems,
+            seconds,
+            self.harmed,
+            self.woke,
+            dict(gate.begun),
         )
 
     def _set_trap(self, number: int) -> None:
         if number < len(self.case.harms):
             harm = self.case.harms[number]
             self.lane.gate.traps.append(
-                Trap(harm.label, harm.when, lambda held: self._harm(harm, held))
+                Trap(harm.trapped, harm.when, lambda held: self._harm(harm, held))
             )
 
     async def _until_done(self, step: Step) -> None:
@@ -174,6 +194,7 @@ class Play:
         """Let one process do a step; returns None if it was frozen."""
         assert step.do != "restart"
         trial = replace(self.trial, action=step.do, decision=dict(step.decision))
+        began = len(self.lane.gate.reached)
         running = await self.lane.forks.begin(trial)
         self.lane.at_work.append(running.pid)
         frozen = self.freezing[running.pid] = asyncio.get_running_loop().create_future()
@@ -185,7 +206,8 @@ class Play:
         finally:
             self.lane.at_work.remove(running.pid)
         if frozen.done():
-            self.sleeper = Sleeper(running.pid, frozen.result(), end)
+            worked = any("leases" in label for label in self.before[began:])
+            self.sleeper = Sleeper(running.pid, frozen.result(), end, worked)
             return None
         if not end.done():
             running.kill()
@@ -233,11 +255,11 @@ class Play:
             held.let_go()
 
     async def _freeze(self, held: Held) -> None:
-        """Stop a process; the database gives up its sessions in time, but for one that is about to begin something."""
+        """Stop a process; the database gives up those of its sessions in time that have something open."""
         os.kill(held.pid, signal.SIGSTOP)
         await in_time(_stopped(held.pid), "a process that is to be frozen")
         for link in self.lane.proxy.of(held.pid):
-            if link is not held or link.in_transaction:
+            if link.in_transaction or link.locks:
                 link.end_session()
                 await in_time(link.left.wait(), "a session that the database ends")
         await self.lane.lease_runs_out(self.trial)
@@ -256,7 +278,7 @@ class Play:
         self.woke = f"exit {ended.code}" if ended.error else str(ended.status)
         after = await self.lane.oracle.digests(self.run_id)
         changed = [name for name in after if after[name] != before[name]]
-        if changed:
+        if changed and sleeper.worked:
             self.problems.append(f"who woke changed {', '.join(changed)}")
         if ended.error and ended.code is None:
             self.problems.append(f"who woke ended with a defect: {ended.trace}")

@@ -52,10 +52,13 @@ class Link(asyncio.Protocol):
         self.stream = ClientStream()
         #: Whether the server is in the middle of a transaction.
         self.in_transaction = False
+        #: Whether the session holds a lock that outlives its transactions.
+        self.locks = False
         self._answers = ServerStream()
         self._groups: deque[Group] = deque()
         self._held: Group | None = None
         self._trap: Trap | None = None
+        self._begun: str | None = None
         #: Answers that were asked for and that came; logging in is one.
         self._asked, self._came = 1, 0
         #: The number of the answer that is not passed on, and what came of it.
@@ -120,11 +123,19 @@ class Link(asyncio.Protocol):
             if self.server is None:
                 self._groups.appendleft(group)
                 return
-            trap = self.proxy.gate.arrive(group.label) if group.label else None
+            trap = self._trap_of(group)
             if trap is not None:
                 self._stand_still(trap, group)
             else:
                 self._send(group)
+
+    def _trap_of(self, group: Group) -> Trap | None:
+        gate, trap = self.proxy.gate, None
+        if group.begins:
+            self._begun, trap = gate.begin(self.stream.role)
+        if group.label:
+            trap = gate.arrive(group.label, self._begun) or trap
+        return trap
 
     def _stand_still(self, trap: Trap, group: Group) -> None:
         self._trap = trap
@@ -140,6 +151,7 @@ class Link(asyncio.Protocol):
         if not self.server.is_closing():
             self.server.write(group.content)
         self.in_transaction = group.open
+        self.locks = self.locks or "advisory_lock" in (group.label or "")
         if group.ends == "sync":
             self._asked += 1
 

@@ -81,6 +81,8 @@ class Group:
     label: str | None = None
     #: Whether the server is in the middle of a transaction once it has this.
     open: bool = False
+    #: Whether a transaction begins with this.
+    begins: bool = False
 
 
 @dataclass
@@ -93,6 +95,8 @@ class ClientStream:
     _begun: bool = False
     _buffer: bytearray = field(default_factory=bytearray)
     _at: int = 0
+    _between: bool = True
+    _said: bool = False
     _changes: set[str] = field(default_factory=set[str])
     _tasks: set[str] = field(default_factory=set[str])
     _named: dict[bytes, Statement] = field(default_factory=dict[bytes, Statement])
@@ -151,6 +155,7 @@ class ClientStream:
         self._tasks.update(task.decode() for task in _TASK.findall(body))
 
     def _does(self, statement: Statement) -> None:
+        self._said = True
         self._changes |= statement.changes
         self.open = (self.open or statement.opens) and not statement.commits
         if statement.undoes:
@@ -173,7 +178,10 @@ class ClientStream:
         content = bytes(self._buffer[: self._at])
         del self._buffer[: self._at]
         self._at = 0
-        return Group(content, ends, label, self.open or ends == "flush")
+        begins = self._between and self._said
+        self._between = (self._between and not begins) or (ends == "sync" and not self.open)
+        self._said = False
+        return Group(content, ends, label, self.open or ends == "flush", begins)
 
 
 @dataclass
