@@ -54,6 +54,7 @@ _LOCKS = """
 SELECT count(*) AS held FROM pg_locks
  WHERE locktype = 'advisory' AND database = (SELECT oid FROM pg_database WHERE datname = current_database())
 """
+_FENCE = "SELECT fence FROM ledger.leases WHERE run_id = %(run_id)s"
 _EXPIRES = """
 SELECT count(*) > 0 AS expires FROM information_schema.columns
  WHERE table_schema = 'ledger' AND table_name = 'leases' AND column_name = 'expires_at'
@@ -121,6 +122,12 @@ class Oracle:
                     "UPDATE ledger.leases SET expires_at = clock_timestamp() - interval '1 hour' WHERE run_id = %s",
                     [run_id],
                 )
+
+    async def fence(self, run_id: UUID) -> int:
+        """Return the fence of a run, 0 where nobody has taken it yet."""
+        async with self.ledger.pool.connection() as connection:
+            row = await (await connection.execute(_FENCE, {"run_id": run_id})).fetchone()
+        return row["fence"] if row else 0
 
     async def facts(self, run_id: UUID, world: World, reports: Path) -> Facts:
         """Look at a run that is done."""

@@ -96,6 +96,7 @@ class Sleeper:
     end: "asyncio.Task[Ended]"
     #: Whether it had taken the run: who had not may take it when it wakes, and finds that it is finished.
     worked: bool
+    fence: int
 
 
 @dataclass
@@ -207,7 +208,8 @@ class Play:
             self.lane.at_work.remove(running.pid)
         if frozen.done():
             worked = any("leases" in label for label in self.before[began:])
-            self.sleeper = Sleeper(running.pid, frozen.result(), end, worked)
+            fence = await self.lane.oracle.fence(self.run_id)
+            self.sleeper = Sleeper(running.pid, frozen.result(), end, worked, fence)
             return None
         if not end.done():
             running.kill()
@@ -269,6 +271,8 @@ class Play:
         """Let the frozen process go on after others have finished: it must change nothing."""
         if (sleeper := self.sleeper) is None:
             return
+        # Nobody takes over what is completed or cancelled: its worker is still the one that may write.
+        overtaken = await self.lane.oracle.fence(self.run_id) != sleeper.fence
         before = await self.lane.oracle.digests(self.run_id)
         calls = self.world.counts.total()
         os.kill(sleeper.pid, signal.SIGCONT)
@@ -276,9 +280,11 @@ class Play:
         ended = await in_time(sleeper.end, "a process that was woken")
         await self._settled(sleeper.pid)
         self.woke = f"exit {ended.code}" if ended.error else str(ended.status)
+        if overtaken and sleeper.worked and ended.error not in {None, "LeaseLost"}:
+            self.woke += f" {ended.error}"
         after = await self.lane.oracle.digests(self.run_id)
         changed = [name for name in after if after[name] != before[name]]
-        if changed and sleeper.worked:
+        if changed and sleeper.worked and overtaken:
             self.problems.append(f"who woke changed {', '.join(changed)}")
         if ended.error and ended.code is None:
             self.problems.append(f"who woke ended with a defect: {ended.trace}")

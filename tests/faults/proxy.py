@@ -58,6 +58,7 @@ class Link(asyncio.Protocol):
         self._groups: deque[Group] = deque()
         self._held: Group | None = None
         self._trap: Trap | None = None
+        self._leaving = False
         self._begun: str | None = None
         #: Answers that were asked for and that came; logging in is one.
         self._asked, self._came = 1, 0
@@ -98,8 +99,8 @@ class Link(asyncio.Protocol):
         self.client = None
         if self.server is None:
             self._give_up()
-        elif not self.server.is_closing():
-            self.server.write_eof()
+        else:
+            self.end_session()
 
     def _give_up(self) -> None:
         if self._connecting is not None:
@@ -148,7 +149,7 @@ class Link(asyncio.Protocol):
 
     def _send(self, group: Group) -> None:
         assert self.server is not None
-        if not self.server.is_closing():
+        if not self._leaving and not self.server.is_closing():
             self.server.write(group.content)
         self.in_transaction = group.open
         self.locks = self.locks or "advisory_lock" in (group.label or "")
@@ -194,7 +195,8 @@ class Link(asyncio.Protocol):
 
     def end_session(self) -> None:
         """End the server's side only, as the server does with a client that it gave up."""
-        if self.server is not None and not self.server.is_closing():
+        if self.server is not None and not self._leaving:
+            self._leaving = True
             self.server.write_eof()
 
 

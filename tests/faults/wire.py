@@ -181,7 +181,7 @@ class ClientStream:
         begins = self._between and self._said
         self._between = (self._between and not begins) or (ends == "sync" and not self.open)
         self._said = False
-        return Group(content, ends, label, self.open or ends == "flush", begins)
+        return Group(content, ends, label, not self._between, begins)
 
 
 @dataclass
