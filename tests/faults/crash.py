@@ -8,6 +8,7 @@ scenario, the labels and the actions that do it again.
 import argparse
 import asyncio
 import json
+import logging
 import os
 import sys
 import tempfile
@@ -57,7 +58,6 @@ class Tally:
             self.woke[played.woke] += 1
         if played.problems:
             self.violations.append(played)
-            tell_violation(played)
 
 
 def tell_violation(played: Played) -> None:
@@ -86,19 +86,24 @@ class Campaign:
         waiting, ended = iter(cases), asyncio.Queue[Played | None]()
 
         async def work(lane: Lane) -> None:
-            for case in waiting:
-                await ended.put(await Play(lane, case, expected).play())
-            await ended.put(None)
+            try:
+                for case in waiting:
+                    await ended.put(await Play(lane, case, expected).play())
+            finally:
+                await ended.put(None)
 
-        async with asyncio.TaskGroup() as group:
-            for lane in self.lanes:
-                group.create_task(work(lane))
-            left = len(self.lanes)
+        tasks = [asyncio.create_task(work(lane)) for lane in self.lanes]
+        left = len(tasks)
+        try:
             while left:
                 if (played := await ended.get()) is None:
                     left -= 1
                 else:
                     yield played
+            await asyncio.gather(*tasks)
+        finally:
+            for task in tasks:
+                task.cancel()
 
 
 def single(base: Played, labels: Sequence[str], actions: Sequence[Action]) -> list[Case]:
@@ -141,6 +146,7 @@ async def work_scenario(
 ) -> Tally:
     """Play all cases of a scenario."""
     base = await campaign.base(scenario)
+    assert base.facts is not None
     tally = Tally(scenario, len(base.reached))
     labels = [label for label in base.reached if chosen.label in {None, label}]
     cases = single(base, labels, chosen.action or ACTIONS)
@@ -149,16 +155,18 @@ async def work_scenario(
         tally.add(played)
         if played.case.harms[0].action == "kill_before":
             again += paired(played)
-        tell_progress(tally, len(cases))
+        tell_progress(tally, len(cases), played)
     if chosen.pairs and (chosen.scenario or scenario.name in PAIRED):
         async for played in campaign.play(again, base.facts):
             tally.add(played)
-            tell_progress(tally, len(cases) + len(again))
+            tell_progress(tally, len(cases) + len(again), played)
     return tally
 
 
-def tell_progress(tally: Tally, cases: int) -> None:
-    """Say now and then how far a scenario is."""
+def tell_progress(tally: Tally, cases: int, played: Played) -> None:
+    """Say what is wrong, and now and then how far a scenario is."""
+    if played.problems:
+        tell_violation(played)
     if tally.cases % PROGRESS_EVERY == 0 or tally.cases == cases:
         print(
             f"{tally.scenario.name}: {tally.cases} of {cases} cases,"
@@ -199,12 +207,16 @@ def arguments() -> argparse.Namespace:
     parser.add_argument("--action", action="append", choices=ACTIONS)
     parser.add_argument("--label", help="only this boundary")
     parser.add_argument("--lanes", type=int, default=(os.cpu_count() or 1) + 1)
-    parser.add_argument("--pairs", action="store_true", help=f"pairs of kills, of {PAIRED} at least")
+    parser.add_argument(
+        "--pairs", action="store_true", help=f"pairs of kills, of {PAIRED} at least"
+    )
     return parser.parse_args()
 
 
 async def main(chosen: argparse.Namespace) -> int:
     """Play what was chosen and print the table."""
+    # What the observer's own connections meet while the database is stopped is no news.
+    logging.getLogger("psycopg").setLevel(logging.ERROR)
     REPORT.unlink(missing_ok=True)
     scenarios = [BY_NAME[name] for name in chosen.scenario] if chosen.scenario else SCENARIOS
     tallies: list[tuple[Tally, float]] = []

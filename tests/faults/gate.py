@@ -51,9 +51,7 @@ class Gate:
     #: By each boundary's label, that of the beginning of its transaction.
     begun: dict[str, str] = field(default_factory=dict[str, str])
     #: What is being done, and to which process.
-    acting: dict["asyncio.Task[None]", int] = field(
-        default_factory=dict["asyncio.Task[None]", int]
-    )
+    acting: dict["asyncio.Task[None]", int] = field(default_factory=dict["asyncio.Task[None]", int])
     _counts: Counter[str] = field(default_factory=Counter[str])
 
     def arrive(self, name: str, begun: str | None = None) -> Trap | None:

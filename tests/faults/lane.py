@@ -1,6 +1,5 @@
 """A lane plays cases, one after another: a PostgreSQL of its own behind a proxy, and an outside world."""
 
-import asyncio
 from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, field

@@ -10,6 +10,7 @@ from uuid import UUID
 from psycopg.sql import SQL, Composed, Identifier
 
 from ledger.db import Connection, Ledger
+from ledger.errors import NotFound
 from ledger.verification import verify
 from tests.faults.outside import World
 from tests.faults.proxy import CANARY
@@ -129,9 +130,12 @@ class Oracle:
             row = await (await connection.execute(_FENCE, {"run_id": run_id})).fetchone()
         return row["fence"] if row else 0
 
-    async def facts(self, run_id: UUID, world: World, reports: Path) -> Facts:
-        """Look at a run that is done."""
-        observed = await observe(self.ledger, run_id)
+    async def facts(self, run_id: UUID, world: World, reports: Path) -> Facts | None:
+        """Look at a run that is done; None if it never was."""
+        try:
+            observed = await observe(self.ledger, run_id)
+        except NotFound:
+            return None
         report = observed.report
         problems: list[str] = []
         async with self.ledger.transaction() as tx:

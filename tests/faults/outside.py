@@ -113,7 +113,7 @@ class Outside:
 
     async def _processed(self, name: str, path: str, query: str | None) -> bytes | None:
         """Answer a request, or return None for one that is cut off, before or after it was processed."""
-        trap = self.gate.arrive(f"http {path.split('/')[0]}")
+        trap = self.gate.arrive(f"http {path.split('/', maxsplit=1)[0]}")
         if trap is not None and trap.when == "before" and not await self._stand_still(trap):
             return None
         status, media_type, body = self.worlds[name].answer(path, query)

@@ -70,7 +70,7 @@ class Played:
     """What came of a case: the boundaries before the first harm and after it, and what is wrong."""
 
     case: Case
-    facts: Facts
+    facts: Facts | None
     reached: list[str]
     recovered: list[str]
     problems: list[str]
@@ -143,10 +143,13 @@ class Play:
         gate.traps.clear()
         reports = Path(self.trial.home) / "reports"
         facts = await self.lane.oracle.facts(self.run_id, self.world, reports)
-        self.problems += facts.problems
-        self.problems += repeated(facts, self.snapshots, self.world.counts)
-        if self.expected is not None:
-            self.problems += compared(self.expected, facts)
+        if facts is None:
+            self.problems.append("the run is not recorded")
+        else:
+            self.problems += facts.problems
+            self.problems += repeated(facts, self.snapshots, self.world.counts)
+            if self.expected is not None:
+                self.problems += compared(self.expected, facts)
         before, after = (self.before, reached) if self.harmed else (reached, [])
         seconds = monotonic() - began
         return Played(

@@ -72,9 +72,9 @@ class Link(asyncio.Protocol):
         assert isinstance(transport, asyncio.Transport)
         self.client = transport
         peer = transport.get_extra_info("socket")
-        self.pid = _PEER.unpack(
-            peer.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, _PEER.size)
-        )[0]
+        self.pid = _PEER.unpack(peer.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, _PEER.size))[
+            0
+        ]
         self.proxy.links.add(self)
         self._connecting = asyncio.create_task(self._connect())
 

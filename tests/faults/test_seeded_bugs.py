@@ -3,7 +3,6 @@
 import re
 from collections.abc import AsyncIterator
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import cast
 
 import pytest

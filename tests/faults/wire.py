@@ -38,7 +38,9 @@ _CHANGES = re.compile(
     rb"\b(?:INSERT\s+INTO|DELETE\s+FROM|MERGE\s+INTO|(?<!FOR )(?<!DO )(?<!KEY )UPDATE)\s+(?:ONLY\s+)?(?:\w+\.)?(\w+)",
     re.IGNORECASE,
 )
-_LOCKS = re.compile(rb"\bpg_(?:try_)?(advisory_(?:un)?lock)\b(?!\(hashtextextended\('perdure migrations)")
+_LOCKS = re.compile(
+    rb"\bpg_(?:try_)?(advisory_(?:un)?lock)\b(?!\(hashtextextended\('perdure migrations)"
+)
 _MIGRATES = re.compile(rb"\s*CREATE\s+(?:SCHEMA|TABLE)\s+IF\s+NOT\s+EXISTS\b")
 _CALLS = re.compile(rb"\bledger\.(\w+)\(")
 _READERS = {b"check_fence", b"check_not_cancelled"}

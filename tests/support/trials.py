@@ -10,6 +10,7 @@ cache is there for all that come after it. The server ends when its standard inp
 import asyncio
 import gc
 import json
+import logging
 import os
 import select
 import signal
@@ -17,12 +18,12 @@ import socket
 import subprocess
 import sys
 import traceback
-from collections.abc import Generator
+from collections.abc import Awaitable, Callable, Generator
 from contextlib import contextmanager, redirect_stderr, suppress
 from dataclasses import asdict, dataclass, field, replace
 from io import StringIO
 from pathlib import Path
-from typing import Any, Literal, TypeAlias
+from typing import Any, Literal, NoReturn, TypeAlias
 from uuid import UUID
 
 from typing_extensions import override
@@ -164,6 +165,8 @@ class Server:
 
 def main(path: str) -> None:
     """Serve trials at a socket."""
+    # Whoever cuts connections knows that they are cut.
+    logging.getLogger("psycopg").setLevel(logging.ERROR)
     with socket.socket(socket.AF_UNIX) as listener:
         listener.bind(path)
         listener.listen(64)
@@ -187,12 +190,16 @@ def _exit_code(error: Exception) -> int | None:
     """Return the code with which the command line would exit; None for an error that it does not know."""
     with redirect_stderr(StringIO()):
         try:
-            with translated():
-                raise error
+            _raise_translated(error)
         except SystemExit as end:
             return int(end.code or 0)
         except Exception:  # noqa: BLE001  # a defect, which ends with its traceback
             return None
+
+
+def _raise_translated(error: Exception) -> NoReturn:
+    with translated():
+        raise error
 
 
 async def work(trial: Trial, faults: KillAt) -> str:
@@ -206,42 +213,65 @@ async def work(trial: Trial, faults: KillAt) -> str:
     progress = KillAtDocument(trial.kill_at_document)
     async with open_runtime(trial.settings, progress, faults) as opened:
         runtime = opened if trial.own_readers else with_inline_readers(opened)
-        match trial.action:
-            case "open":
-                return "opened"
-            case "start" | "warm":
-                return await _started(runtime, trial)
-            case "go":
-                try:
-                    return (await runs.resume_run(runtime, run_id)).run.status
-                except NotFound:
-                    return await _started(runtime, trial)
-            case "resume":
-                return (await runs.resume_run(runtime, run_id)).run.status
-            case "approve":
-                (asked,) = (await runs.outcome(runtime, run_id)).reviews
-                approved = Decision(choice="approve", decided_by="ann")
-                return (await runs.decide(runtime, asked.review_id, approved)).status
-            case "decide":
-                for review in (await runs.outcome(runtime, run_id)).reviews:
-                    said = Decision.model_validate({"decided_by": "ann", **trial.decision})
-                    await runs.decide(runtime, review.review_id, said)
-                return "decided"
-            case "cancel_unless_done":
-                run = (await runs.outcome(runtime, run_id)).run
-                return run.status if run.status in FINISHED else await _cancelled(runtime, run_id)
-            case "cancel":
-                return await _cancelled(runtime, run_id)
+        return await _DEEDS[trial.action](runtime, trial, run_id)
 
 
-async def _started(runtime: Runtime, trial: Trial) -> str:
+Deed: TypeAlias = Callable[[Runtime, Trial, UUID], Awaitable[str]]
+
+
+async def _open(runtime: Runtime, trial: Trial, run_id: UUID) -> str:
+    return "opened"
+
+
+async def _go(runtime: Runtime, trial: Trial, run_id: UUID) -> str:
+    try:
+        return await _resume(runtime, trial, run_id)
+    except NotFound:
+        return await _start(runtime, trial, run_id)
+
+
+async def _resume(runtime: Runtime, trial: Trial, run_id: UUID) -> str:
+    return (await runs.resume_run(runtime, run_id)).run.status
+
+
+async def _start(runtime: Runtime, trial: Trial, run_id: UUID) -> str:
     options = RunOptions(corpus=trial.corpus, review=trial.review, branches=trial.branches)
-    outcome = await runs.start_run(runtime, trial.question, options, UUID(trial.run_id))
-    return outcome.run.status
+    return (await runs.start_run(runtime, trial.question, options, run_id)).run.status
 
 
-async def _cancelled(runtime: Runtime, run_id: UUID) -> str:
+async def _approve(runtime: Runtime, trial: Trial, run_id: UUID) -> str:
+    (asked,) = (await runs.outcome(runtime, run_id)).reviews
+    approved = Decision(choice="approve", decided_by="ann")
+    return (await runs.decide(runtime, asked.review_id, approved)).status
+
+
+async def _decide(runtime: Runtime, trial: Trial, run_id: UUID) -> str:
+    for review in (await runs.outcome(runtime, run_id)).reviews:
+        said = Decision.model_validate({"decided_by": "ann", **trial.decision})
+        await runs.decide(runtime, review.review_id, said)
+    return "decided"
+
+
+async def _cancel(runtime: Runtime, trial: Trial, run_id: UUID) -> str:
     return (await runs.cancel_run(runtime, run_id)).status
+
+
+async def _cancel_unless_done(runtime: Runtime, trial: Trial, run_id: UUID) -> str:
+    run = (await runs.outcome(runtime, run_id)).run
+    return run.status if run.status in FINISHED else await _cancel(runtime, trial, run_id)
+
+
+_DEEDS: dict[Action, Deed] = {
+    "open": _open,
+    "warm": _start,
+    "start": _start,
+    "resume": _resume,
+    "approve": _approve,
+    "cancel": _cancel,
+    "go": _go,
+    "decide": _decide,
+    "cancel_unless_done": _cancel_unless_done,
+}
 
 
 def with_inline_readers(runtime: Runtime) -> Runtime:
