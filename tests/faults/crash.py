@@ -19,9 +19,10 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from time import monotonic
 
+from tests.faults.cases import ACTIONS, Action, Case, Harm, Played
 from tests.faults.lane import Lane, open_lane
 from tests.faults.oracle import Facts
-from tests.faults.play import ACTIONS, Action, Case, Harm, Play, Played
+from tests.faults.play import Play
 from tests.faults.scenarios import BY_NAME, SCENARIOS, Scenario
 from tests.support.trials import fork_server
 
@@ -178,10 +179,10 @@ def tell_progress(tally: Tally, cases: int, played: Played) -> None:
 
 def table(tallies: Sequence[tuple[Tally, float]], lanes: int) -> str:
     """Return what was done, a line for each scenario."""
-    lines = [
-        f"{'scenario':24}{'boundaries':>11}{'cases':>8}{'not reached':>13}{'violations':>12}{'seconds':>9}"
-        f"{'ms per case':>13}"
-    ]
+    columns = ("boundaries", "cases", "not reached", "violations", "seconds", "ms per case")
+    widths = (11, 8, 13, 12, 9, 13)
+    headings = (f"{name:>{width}}" for name, width in zip(columns, widths, strict=True))
+    lines = [f"{'scenario':24}{''.join(headings)}"]
     for tally, seconds in tallies:
         lines.append(
             f"{tally.scenario.name:24}{tally.boundaries:11}{tally.cases:8}{len(tally.missed):13}"
@@ -217,7 +218,6 @@ async def main(chosen: argparse.Namespace) -> int:
     """Play what was chosen and print the table."""
     # What the observer's own connections meet while the database is stopped is no news.
     logging.getLogger("psycopg").setLevel(logging.ERROR)
-    REPORT.unlink(missing_ok=True)
     scenarios = [BY_NAME[name] for name in chosen.scenario] if chosen.scenario else SCENARIOS
     tallies: list[tuple[Tally, float]] = []
     leaks: list[str] = []
@@ -237,4 +237,5 @@ async def main(chosen: argparse.Namespace) -> int:
 
 
 if __name__ == "__main__":
+    REPORT.unlink(missing_ok=True)
     sys.exit(asyncio.run(main(arguments())))

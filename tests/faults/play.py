@@ -8,79 +8,24 @@ from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from time import monotonic
-from typing import Literal, TypeAlias, TypeVar, get_args
+from typing import TypeVar
 from uuid import UUID
 
-from tests.faults.gate import Held, Trap, When
+import psutil
+
+from tests.faults.cases import Case, Harm, Played
+from tests.faults.gate import Held, Trap
 from tests.faults.lane import Lane
 from tests.faults.oracle import Facts, Snapshot, compared, repeated
 from tests.faults.proxy import Link
-from tests.faults.scenarios import Scenario, Step
+from tests.faults.scenarios import Step
 from tests.support.trials import Ended, Trial
 
 T = TypeVar("T")
-Action: TypeAlias = Literal[
-    "kill_before", "kill_after", "cut_before", "cut_after", "stop_before", "stop_after", "freeze"
-]
-ACTIONS: tuple[Action, ...] = get_args(Action)
-
 # What takes as long as this, on however slow a machine, never ends.
 SECONDS_MAX = 120
 # A step is done again after each harm; one time more is for what the first harm makes fail by itself.
 TRIES_MAX = 2
-
-
-@dataclass(frozen=True)
-class Harm:
-    """What is done at which boundary."""
-
-    label: str
-    action: Action
-    #: Where the boundary's transaction begins: a process is frozen there, before anything of it has been sent.
-    begun: str | None = None
-
-    def __str__(self) -> str:
-        return f"{self.action} at {self.label!r}"
-
-    @property
-    def trapped(self) -> str:
-        """The label at which it is done."""
-        return (self.action == "freeze" and self.begun) or self.label
-
-    @property
-    def when(self) -> When:
-        """A frozen process has not sent what it was about to send."""
-        return "after" if self.action.endswith("_after") else "before"
-
-
-@dataclass(frozen=True)
-class Case:
-    """A scenario and its harm; a second harm is done in the recovery from the first."""
-
-    scenario: Scenario
-    harms: tuple[Harm, ...] = ()
-    bug: str | None = None
-
-    def __str__(self) -> str:
-        return f"{self.scenario.name}: {', then '.join(map(str, self.harms)) or 'no harm'}"
-
-
-@dataclass
-class Played:
-    """What came of a case: the boundaries before the first harm and after it, and what is wrong."""
-
-    case: Case
-    facts: Facts | None
-    reached: list[str]
-    recovered: list[str]
-    problems: list[str]
-    seconds: float
-    #: Harms that were done: a boundary may not be reached where branches are parallel.
-    harmed: int
-    #: How a frozen process ended: its exit code or its status.
-    woke: str | None = None
-    #: By label, where each boundary's transaction begins.
-    begun: dict[str, str] = field(default_factory=dict[str, str])
 
 
 class Hung(Exception):
@@ -307,6 +252,5 @@ async def in_time(awaited: Awaitable[T], what: str) -> T:
 
 async def _stopped(pid: int) -> None:
     """Wait until the system has stopped a process."""
-    stat = Path(f"/proc/{pid}/stat")
-    while stat.read_text().rpartition(")")[2].split()[0] != "T":  # noqa: ASYNC110  # the system tells nobody
+    while psutil.Process(pid).status() != psutil.STATUS_STOPPED:  # noqa: ASYNC110  # the system tells nobody
         await asyncio.sleep(0)

@@ -7,8 +7,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal, TypeAlias
 
+from tests.support.deeds import Action
 from tests.support.pages import Pages
-from tests.support.trials import Action
 
 Deed: TypeAlias = Literal["restart"]
 

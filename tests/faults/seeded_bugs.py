@@ -16,6 +16,7 @@ import psycopg
 
 from graph import build, runs
 from ledger import findings, journal, reviews
+from ledger import runs as ledger_runs
 from ledger.ids import new_run_id
 from ledger.reviews import Decision, Review
 from nodes import publish, review
@@ -92,7 +93,7 @@ async def _woken(resources: Any, run_id: UUID, review_id: str, answer: Any) -> R
 @contextmanager
 def _report_last() -> Iterator[None]:
     """Write the report when the run is completed already."""
-    published = build.publish
+    published = publish.publish
 
     async def late(resources: Any, state: Any, runtime: Any) -> Any:
         kept: list[tuple[Any, bytes]] = []
@@ -159,7 +160,7 @@ BUGS: dict[str, Bug] = {
         _report_last, "straight", "kill_after", r"audit_log\+runs #2"
     ),
     "completion is not recorded": Bug(
-        replaced(publish.runs, "complete", _nothing), "straight", "kill_before", "http pages"
+        replaced(ledger_runs, "complete", _nothing), "straight", "kill_before", "http pages"
     ),
     "findings have ids by chance": Bug(
         replaced(findings, "derived_id", _random_id),

@@ -6,8 +6,8 @@ from collections.abc import AsyncIterator
 import pytest
 import pytest_asyncio
 
+from tests.faults.cases import ACTIONS
 from tests.faults.crash import Campaign, Tally, open_campaign, single
-from tests.faults.play import ACTIONS
 from tests.faults.scenarios import BY_NAME
 
 # No multiple of the number of actions, so that all of them come in turn.

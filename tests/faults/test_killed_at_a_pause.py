@@ -7,8 +7,8 @@ import pytest
 
 from ledger.db import Ledger
 from tests.faults.campaign import Campaign, check_whole
+from tests.support.deeds import Action
 from tests.support.pages import PAGES
-from tests.support.trials import Action
 
 # More than two of the batches that an ingest keeps (KEEP_DOCUMENTS_MAX).
 FILLERS = 140

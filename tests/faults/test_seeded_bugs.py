@@ -8,8 +8,9 @@ from typing import cast
 import pytest
 import pytest_asyncio
 
+from tests.faults.cases import Action, Case, Harm, Played
 from tests.faults.crash import Campaign, open_campaign
-from tests.faults.play import Action, Case, Harm, Play, Played
+from tests.faults.play import Play
 from tests.faults.scenarios import BY_NAME
 from tests.faults.seeded_bugs import BUGS, Bug
 

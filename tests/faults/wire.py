@@ -12,7 +12,7 @@ Nor is what a process does to find that its tables are there: CREATE IF NOT EXIS
 
 import re
 import struct
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
 from dataclasses import dataclass, field
 from functools import cache
 from typing import Literal, TypeAlias
@@ -130,7 +130,7 @@ class ClientStream:
                 case _:  # Flush, a password, COPY's data, Terminate: nothing to wait for
                     yield self._cut("flush")
 
-    def _startup(self) -> Iterator[Group]:
+    def _startup(self) -> Generator[Group, None, bool]:
         """Yield the first message when it is whole; returns whether nothing else can be read yet."""
         buffer = self._buffer
         if len(buffer) < 8 or len(buffer) < (size := _INT.unpack_from(buffer)[0]):

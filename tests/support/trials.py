@@ -18,35 +18,26 @@ import socket
 import subprocess
 import sys
 import traceback
-from collections.abc import Awaitable, Callable, Generator
+from collections.abc import Generator
 from contextlib import contextmanager, redirect_stderr, suppress
 from dataclasses import asdict, dataclass, field, replace
 from io import StringIO
 from pathlib import Path
-from typing import Any, Literal, NoReturn, TypeAlias
+from typing import Any, Literal, NoReturn
 from uuid import UUID
 
 from typing_extensions import override
 
-from graph import runs
 from graph.cli.exits import translated
 from graph.runtime import Runtime, open_runtime
 from graph.settings import Settings
-from ledger.errors import NotFound
 from ledger.faults import FaultPoint
-from ledger.reviews import Decision
-from ledger.runs import FINISHED
-from nodes.options import RunOptions
 from nodes.resources import Silent
 from nodes.tools.toolbox import RunToolbox
 from tests.faults.seeded_bugs import seeded
 from tests.support import plain_calls
+from tests.support.deeds import DEEDS, Action
 from tests.support.inline import Inline
-
-#: `go` and those after it may be done again after a crash, as a person does who cannot tell whether they were done.
-Action: TypeAlias = Literal[
-    "open", "start", "resume", "approve", "cancel", "warm", "go", "decide", "cancel_unless_done"
-]
 
 
 @dataclass(frozen=True, slots=True)
@@ -213,65 +204,7 @@ async def work(trial: Trial, faults: KillAt) -> str:
     progress = KillAtDocument(trial.kill_at_document)
     async with open_runtime(trial.settings, progress, faults) as opened:
         runtime = opened if trial.own_readers else with_inline_readers(opened)
-        return await _DEEDS[trial.action](runtime, trial, run_id)
-
-
-Deed: TypeAlias = Callable[[Runtime, Trial, UUID], Awaitable[str]]
-
-
-async def _open(runtime: Runtime, trial: Trial, run_id: UUID) -> str:
-    return "opened"
-
-
-async def _go(runtime: Runtime, trial: Trial, run_id: UUID) -> str:
-    try:
-        return await _resume(runtime, trial, run_id)
-    except NotFound:
-        return await _start(runtime, trial, run_id)
-
-
-async def _resume(runtime: Runtime, trial: Trial, run_id: UUID) -> str:
-    return (await runs.resume_run(runtime, run_id)).run.status
-
-
-async def _start(runtime: Runtime, trial: Trial, run_id: UUID) -> str:
-    options = RunOptions(corpus=trial.corpus, review=trial.review, branches=trial.branches)
-    return (await runs.start_run(runtime, trial.question, options, run_id)).run.status
-
-
-async def _approve(runtime: Runtime, trial: Trial, run_id: UUID) -> str:
-    (asked,) = (await runs.outcome(runtime, run_id)).reviews
-    approved = Decision(choice="approve", decided_by="ann")
-    return (await runs.decide(runtime, asked.review_id, approved)).status
-
-
-async def _decide(runtime: Runtime, trial: Trial, run_id: UUID) -> str:
-    for review in (await runs.outcome(runtime, run_id)).reviews:
-        said = Decision.model_validate({"decided_by": "ann", **trial.decision})
-        await runs.decide(runtime, review.review_id, said)
-    return "decided"
-
-
-async def _cancel(runtime: Runtime, trial: Trial, run_id: UUID) -> str:
-    return (await runs.cancel_run(runtime, run_id)).status
-
-
-async def _cancel_unless_done(runtime: Runtime, trial: Trial, run_id: UUID) -> str:
-    run = (await runs.outcome(runtime, run_id)).run
-    return run.status if run.status in FINISHED else await _cancel(runtime, trial, run_id)
-
-
-_DEEDS: dict[Action, Deed] = {
-    "open": _open,
-    "warm": _start,
-    "start": _start,
-    "resume": _resume,
-    "approve": _approve,
-    "cancel": _cancel,
-    "go": _go,
-    "decide": _decide,
-    "cancel_unless_done": _cancel_unless_done,
-}
+        return await DEEDS[trial.action](runtime, trial, run_id)
 
 
 def with_inline_readers(runtime: Runtime) -> Runtime:
