@@ -84,6 +84,8 @@ class Play:
             await self._wake()
         except Hung as hung:
             self.problems.append(f"hung: {hung}")
+        finally:
+            self._leave_nobody_frozen()
         reached = gate.count_anew()
         gate.traps.clear()
         reports = Path(self.trial.home) / "reports"
@@ -108,6 +110,10 @@ class Play:
             self.woke,
             dict(gate.begun),
         )
+
+    def _leave_nobody_frozen(self) -> None:
+        if self.sleeper is not None and not self.sleeper.end.done():
+            os.kill(self.sleeper.pid, signal.SIGKILL)
 
     def _set_trap(self, number: int) -> None:
         if number < len(self.case.harms):

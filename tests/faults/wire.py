@@ -107,8 +107,9 @@ class ClientStream:
         """Take bytes and yield the groups that are whole."""
         buffer = self._buffer
         buffer += data
-        if not self._begun and (yield from self._startup()):
-            return
+        while not self._begun:
+            if (yield from self._startup()):
+                return
         while len(buffer) >= self._at + _HEADER:
             kind, start = buffer[self._at], self._at + _HEADER
             end = self._at + 1 + _INT.unpack_from(buffer, self._at + 1)[0]
@@ -131,7 +132,7 @@ class ClientStream:
                     yield self._cut("flush")
 
     def _startup(self) -> Generator[Group, None, bool]:
-        """Yield the first message when it is whole; returns whether nothing else can be read yet."""
+        """Yield the first message when it is whole; returns whether it is not."""
         buffer = self._buffer
         if len(buffer) < 8 or len(buffer) < (size := _INT.unpack_from(buffer)[0]):
             return True
@@ -140,7 +141,7 @@ class ClientStream:
         self._begun = code not in _ENCRYPTIONS
         self.role = "langgraph" if b"search_path=langgraph" in buffer else "ledger"
         yield self._cut("startup" if self._begun else "encryption")
-        return not self._begun
+        return False
 
     def _parse(self, body: bytes) -> None:
         name, text, _ = body.split(b"\0", 2)
