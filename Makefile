@@ -4,6 +4,7 @@
 QUESTION ?= What does the assert statement do, how do context managers work, and when is a finally clause executed?
 CORPUS ?= pydoc:topics
 TESTS ?=
+CRASH ?=
 POSTGRES15 ?= /usr/lib/postgresql/15/bin
 
 PERDURE := .venv/bin/perdure
@@ -13,7 +14,7 @@ export PYRIGHT_PYTHON_IGNORE_WARNINGS := 1
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help run test lint dev bench test-postgres15 clean
+.PHONY: help run test lint dev bench crash test-postgres15 clean
 export QUESTION CORPUS
 
 # An environment that was moved, cut short or lost its Python has to be made again.
@@ -43,6 +44,9 @@ dev: .venv/has-tests ## Start LangGraph's dev server with our checkpointer, for 
 
 bench: .venv/has-tests ## Measure speed and memory, as ratios (about ten minutes; keep the machine quiet)
 	@$(RUN) pytest tests/benchmarks -o python_files='bench_*.py' -q -s
+
+crash: .venv/has-tests ## Harm runs at every boundary in every way, and at pairs of them (CRASH="--scenario straight" for some)
+	@.venv/bin/python -m tests.faults.crash $(or $(CRASH),--pairs)
 
 test-postgres15: .venv/has-tests ## Run the tests on a system PostgreSQL 15
 	@test -x $(POSTGRES15)/initdb || { echo "perdure: no PostgreSQL 15 in $(POSTGRES15). On Debian 12: apt install postgresql-15" \

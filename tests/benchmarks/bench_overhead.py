@@ -21,12 +21,12 @@ from graph.threads import RECURSION_MAX
 from ledger.ids import new_run_id
 from nodes.options import RunOptions
 from nodes.tools.toolbox import RunToolbox
+from tests.support.inline import with_inline_readers
 from tests.support.pages import ten_subjects
 from tests.support.plain_branches import PlainBranches
 from tests.support.plain_calls import plain_pool
 from tests.support.search_server import SearchServer, World
 from tests.support.targets import tell
-from tests.support.trials import with_inline_readers
 
 ROUNDS = 7
 TIMES_MAX = 1.3

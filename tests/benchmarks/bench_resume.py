@@ -21,9 +21,10 @@ from ledger import tasks
 from ledger.db import Ledger
 from ledger.ids import new_run_id
 from tests.support.commands import PERDURE
+from tests.support.inline import with_inline_readers
 from tests.support.search_server import SearchServer
 from tests.support.targets import tell
-from tests.support.trials import ForkServer, Trial, with_inline_readers
+from tests.support.trials import ForkServer, Trial
 
 FEW, MANY = 2, 320
 TIMES_MAX = 1.2

@@ -8,10 +8,11 @@ from uuid import UUID
 from ledger.db import Ledger
 from ledger.faults import FaultPoint
 from ledger.ids import new_run_id
+from tests.support.deeds import Action
 from tests.support.observed import Observed, asked, observe
 from tests.support.pages import QUESTION
 from tests.support.search_server import SearchServer, World
-from tests.support.trials import Action, ForkServer, Trial
+from tests.support.trials import ForkServer, Trial
 
 
 @dataclass(frozen=True)

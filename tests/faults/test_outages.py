@@ -20,9 +20,10 @@ from ledger import leases
 from ledger.errors import LeaseLost
 from nodes.options import RunOptions
 from tests.faults.campaign import Campaign, check_whole
+from tests.support.inline import with_inline_readers
 from tests.support.observed import reading, table_digests
 from tests.support.search_server import Failure, SearchServer, World
-from tests.support.trials import ForkServer, Running, Trial, with_inline_readers
+from tests.support.trials import ForkServer, Running, Trial
 
 CUT_EVERY_OTHER_CONNECTION = """
 SELECT pg_terminate_backend(pid, 10000) FROM pg_stat_activity

@@ -16,10 +16,10 @@ from ledger.journal import Operation
 from ledger.reviews import Decision
 from nodes.calls import ATTEMPTS_MAX
 from nodes.options import RunOptions
+from tests.support.inline import with_inline_readers
 from tests.support.observed import Observed, asked, observe
 from tests.support.pages import QUESTION
 from tests.support.search_server import Failure, Kind, SearchServer, World
-from tests.support.trials import with_inline_readers
 
 NOTHING = "nothing in it could be cited"
 UNRESEARCHED = "## What could not be researched"

@@ -1,41 +1,23 @@
-"""Runs in processes of their own that can be killed, by the hundred: a fork server.
+"""Runs in processes of their own that can be killed, by the hundred: what one is to do, and how it ended.
 
-`python -m tests.support.trials SOCKET` imports the product once and then forks one process per trial, before it has an
-event loop or a connection. A trial is one connection: its first line is a Trial; the answer is lines of JSON, `{"pid"}`
-at once, `{"reached": point}` for each fault point, `{"status"}` or `{"error"}` when it ended by itself, and `{"exit"}`
-with the wait status. It ends when its standard input does.
+Each is a fork of one server (tests/support/fork_server.py), which has imported the product once.
 """
 
 import asyncio
 import json
 import os
-import select
 import signal
-import socket
 import subprocess
 import sys
-import traceback
 from collections.abc import Generator
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
-from typing import Any, Literal, TypeAlias
-from uuid import UUID
+from typing import Any, Literal
 
-from typing_extensions import override
-
-from graph import runs
-from graph.runtime import Runtime, open_runtime
 from graph.settings import Settings
 from ledger.faults import FaultPoint
-from ledger.reviews import Decision
-from nodes.options import RunOptions
-from nodes.resources import Silent
-from nodes.tools.toolbox import RunToolbox
-from tests.support import plain_calls
-from tests.support.inline import Inline
-
-Action: TypeAlias = Literal["open", "start", "resume", "approve", "cancel"]
+from tests.support.deeds import Action
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,6 +38,10 @@ class Trial:
     kill_at_document: int | None = None
     #: Pages are parsed in a process of their own, as in production, and not within the trial.
     own_readers: bool = False
+    #: What a person says at every review that is open, with `decide`: a Decision's fields.
+    decision: dict[str, Any] = field(default_factory=dict[str, Any])
+    #: A deliberate fault in our own code, by its name in tests.faults.seeded_bugs.
+    bug: str | None = None
     #: "plain" works the same question by the graph that one would write without a ledger.
     workflow: Literal["perdure", "plain"] = "perdure"
 
@@ -71,117 +57,6 @@ class Trial:
         return Settings.model_validate({name: value for name, value in given.items() if value})
 
 
-class KillAt:
-    """Tells of each fault point, and ends the process at the k-th as an outage would."""
-
-    def __init__(self, conn: socket.socket, kill_at: int | None) -> None:
-        self._conn = conn
-        self._left = kill_at
-
-    def reach(self, point: FaultPoint) -> None:
-        """Count this point."""
-        _tell(self._conn, reached=point)
-        if self._left is not None:
-            self._left -= 1
-            if self._left == 0:
-                os.kill(os.getpid(), signal.SIGKILL)
-
-
-class KillAtDocument(Silent):
-    """Ends the process when so many documents of a corpus are settled."""
-
-    def __init__(self, kill_at: int | None) -> None:
-        self._kill_at = kill_at
-
-    @override
-    def ingesting(self, done: int, total: int, uri: str) -> None:
-        if done == self._kill_at:
-            os.kill(os.getpid(), signal.SIGKILL)
-
-
-def main(path: str) -> None:
-    """Fork a process for each connection until standard input ends."""
-    signal.signal(signal.SIGCHLD, signal.SIG_IGN)
-    with socket.socket(socket.AF_UNIX) as server:
-        server.bind(path)
-        server.listen(64)
-        print("ready", flush=True)
-        while server in select.select([server, sys.stdin], [], [])[0]:
-            conn, _ = server.accept()
-            if os.fork() == 0:
-                server.close()
-                _supervise(conn)
-            conn.close()
-
-
-def _supervise(conn: socket.socket) -> None:
-    signal.signal(signal.SIGCHLD, signal.SIG_DFL)
-    with conn.makefile("rb") as lines:
-        spec = json.loads(lines.readline())
-    trial = Trial(**{**spec, "corpus": tuple(spec["corpus"])})
-    pid = os.fork()
-    if pid == 0:
-        os._exit(_perform(trial, conn))
-    _tell(conn, pid=pid)
-    _, status = os.waitpid(pid, 0)
-    _tell(conn, exit=status)
-    os._exit(0)
-
-
-def _perform(trial: Trial, conn: socket.socket) -> int:
-    try:
-        status = asyncio.run(work(trial, KillAt(conn, trial.kill_at)))
-    except Exception as error:  # noqa: BLE001  # whatever ended it is the trial's outcome
-        _tell(conn, error=type(error).__name__, trace=traceback.format_exc())
-        return 1
-    _tell(conn, status=status)
-    return 0
-
-
-async def work(trial: Trial, faults: KillAt) -> str:
-    """Do what the trial says and return the status of its run."""
-    run_id = UUID(trial.run_id)
-    if trial.workflow == "plain":
-        assert trial.database_url is not None
-        assert trial.search_url is not None
-        where = (trial.database_url, trial.search_url)
-        return await plain_calls.work(*where, trial.question, trial.run_id, trial.branches)
-    progress = KillAtDocument(trial.kill_at_document)
-    async with open_runtime(trial.settings, progress, faults) as opened:
-        runtime = opened if trial.own_readers else with_inline_readers(opened)
-        match trial.action:
-            case "open":
-                return "opened"
-            case "start":
-                options = RunOptions(
-                    corpus=trial.corpus, review=trial.review, branches=trial.branches
-                )
-                outcome = await runs.start_run(runtime, trial.question, options, run_id)
-                return outcome.run.status
-            case "resume":
-                return (await runs.resume_run(runtime, run_id)).run.status
-            case "approve":
-                (asked,) = (await runs.outcome(runtime, run_id)).reviews
-                approved = Decision(choice="approve", decided_by="ann")
-                return (await runs.decide(runtime, asked.review_id, approved)).status
-            case "cancel":
-                return (await runs.cancel_run(runtime, run_id)).status
-
-
-def with_inline_readers(runtime: Runtime) -> Runtime:
-    """Return a runtime whose web tool reads pages within the process."""
-    toolbox = runtime.resources.toolbox
-    assert isinstance(toolbox, RunToolbox)
-    if toolbox.web is None:
-        return runtime
-    toolbox = replace(toolbox, web=replace(toolbox.web, extractors=Inline(1)))
-    return replace(runtime, resources=replace(runtime.resources, toolbox=toolbox))
-
-
-def _tell(conn: socket.socket, **fact: object) -> None:
-    conn.sendall(json.dumps(fact).encode() + b"\n")
-
-
 @dataclass
 class Ended:
     """How a trial ended: the points that it reached in their order, and its status, its error or the signal."""
@@ -191,6 +66,8 @@ class Ended:
     error: str | None
     trace: str
     killed: bool
+    #: The exit code of the command line for `error`, None for one that it does not know.
+    code: int | None = None
 
     def learn(self, fact: dict[str, Any]) -> None:
         """Take what the trial told."""
@@ -200,7 +77,7 @@ class Ended:
             self.killed = os.WIFSIGNALED(fact["exit"])
         else:
             self.status, self.error = fact.get("status"), fact.get("error")
-            self.trace = fact.get("trace", "")
+            self.trace, self.code = fact.get("trace", ""), fact.get("code")
 
 
 @dataclass
@@ -215,8 +92,12 @@ class Running:
         """Wait for its end."""
         ended = Ended([], None, None, "", killed=False)
         try:
-            while line := await self._reader.readline():
-                ended.learn(json.loads(line))
+            # Its sibling processes have the connection, too, so that it may stay open after the end.
+            while (line := await self._reader.readline()) and "exit" not in (
+                fact := json.loads(line)
+            ):
+                ended.learn(fact)
+            ended.learn(fact)
         finally:
             self._writer.close()
             await self._writer.wait_closed()
@@ -253,8 +134,15 @@ class ForkServer:
 @contextmanager
 def fork_server(path: Path) -> Generator[ForkServer]:
     """Run a fork server that listens at `path`."""
-    command = (sys.executable, "-m", "tests.support.trials", str(path))
-    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as process:
+    command = (sys.executable, "-m", "tests.support.fork_server", str(path))
+    # No page here is encrypted, and reading the certificates of all authorities takes a third of a run's time.
+    certificates = {"SSL_CERT_DIR": str(path.parent)}
+    with subprocess.Popen(
+        command,
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        env={**os.environ, **certificates},
+    ) as process:
         assert process.stdin is not None
         assert process.stdout is not None
         process.stdout.readline()
@@ -262,7 +150,3 @@ def fork_server(path: Path) -> Generator[ForkServer]:
             yield ForkServer(path)
         finally:
             process.stdin.close()
-
-
-if __name__ == "__main__":
-    main(sys.argv[1])

@@ -1,14 +1,12 @@
-"""A run is killed while its corpus is read, and around the review that it waits for."""
+"""A run is killed while its corpus is read; what the campaign does around reviews is in tests/faults/scenarios.py."""
 
 from dataclasses import replace
 from pathlib import Path
 
-import pytest
-
 from ledger.db import Ledger
 from tests.faults.campaign import Campaign, check_whole
+from tests.support.deeds import Action
 from tests.support.pages import PAGES
-from tests.support.trials import Action
 
 # More than two of the batches that an ingest keeps (KEEP_DOCUMENTS_MAX).
 FILLERS = 140
@@ -61,29 +59,3 @@ async def test_a_run_that_is_killed_while_it_reads_its_corpus_finishes(
     assert len(killed.findings) >= 3
     check_whole(killed)
     assert await kept_documents(campaign.ledger) == total
-
-
-@pytest.mark.parametrize("kind", ["plan", "report"])
-async def test_a_review_outlives_every_death_around_it(campaign: Campaign, kind: str) -> None:
-    """Killed where the review is asked, it is asked once; killed where its answer is taken, the answer counts once."""
-    _, expected = await campaign.uninterrupted(*campaign.trial())
-    asked = await campaign.forks.run(campaign.trial(review=kind)[0])
-    assert asked.status == "paused", asked.trace
-    for kill_asking, kill_answering in zip(
-        range(len(asked.reached) - 4, len(asked.reached) + 1), range(1, 6), strict=True
-    ):
-        trial, world = campaign.trial(review=kind)
-        assert (await campaign.forks.run(replace(trial, kill_at=kill_asking))).killed
-        paused = await campaign.forks.run(replace(trial, action="resume"))
-        assert paused.status == "paused", paused.trace
-        assert (await campaign.forks.run(replace(trial, action="approve"))).status == "decided"
-        assert (
-            await campaign.forks.run(replace(trial, action="resume", kill_at=kill_answering))
-        ).killed
-        ended = await campaign.forks.run(replace(trial, action="resume"))
-        assert ended.status == "completed", ended.trace
-        run = await campaign.observed(trial, world)
-        assert run.result == expected.result
-        assert world.counts.most_common(1)[0][1] == 1
-        assert run.events.count("review_decided") == 1
-        check_whole(run)

@@ -1,0 +1,186 @@
+"""Deliberate faults in our own code: what the campaign must notice, or its silence would mean nothing.
+
+Each is applied within the processes that work, for as long as one works, and names the few cases that should notice it:
+a scenario, an action, and which boundaries by a pattern, because their numbers move as the product grows.
+"""
+
+import re
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, ExitStack, contextmanager
+from dataclasses import dataclass
+from typing import Any, TypeAlias
+from unittest.mock import patch
+from uuid import UUID
+
+import psycopg
+
+from graph import build, runs
+from ledger import findings, journal, reviews
+from ledger import runs as ledger_runs
+from ledger.ids import new_run_id
+from ledger.reviews import Decision, Review
+from nodes import publish, review
+
+_ARGUMENTS = r"\((?:[^()]|\([^()]*\))*\)"
+_CHECK_FENCE = rf"ledger\.check_fence{_ARGUMENTS}"
+
+Apply: TypeAlias = Callable[[], AbstractContextManager[Any]]
+
+
+@dataclass(frozen=True)
+class Bug:
+    """A fault, and where it shows: the first boundaries of the scenario that `where` is found in, or no harm at all."""
+
+    apply: Apply
+    scenario: str
+    action: str | None = None
+    where: str = ""
+    cases_max: int = 4
+
+
+def rewritten(pattern: str, replacement: str) -> Apply:
+    """Return a fault in every SQL statement in which the pattern is found."""
+    found = re.compile(pattern, re.DOTALL)
+
+    @contextmanager
+    def apply() -> Iterator[None]:
+        execute = psycopg.AsyncCursor.execute
+
+        async def rewriting(self: Any, query: Any, *args: Any, **kwargs: Any) -> Any:
+            if isinstance(query, str):
+                query = found.sub(replacement, query)
+            return await execute(self, query, *args, **kwargs)
+
+        with patch.object(psycopg.AsyncCursor, "execute", rewriting):
+            yield
+
+    return apply
+
+
+def replaced(owner: Any, name: str, value: Any) -> Apply:
+    """Return the fault that a name of our code means something else."""
+    return lambda: patch.object(owner, name, value)
+
+
+_entry = runs._entry
+
+
+async def _trusting(runtime: Any, run: Any, state: Any) -> Any:
+    """Take LangGraph's empty `next` for the end of the run."""
+    return runs._WAITS if state.values and not state.next else await _entry(runtime, run, state)
+
+
+async def _acting_first(
+    ledger: Any, run_id: UUID, request: Any, receive: Any, understand: Any
+) -> Any:
+    """Call before it is recorded that one will."""
+    received = await receive()
+    begun = await journal._begun(ledger, run_id, request)
+    if isinstance(begun, journal.Recorded):
+        return begun
+    return await journal._ended(ledger, begun, lambda: understand(received))
+
+
+_decided = review._decided
+
+
+async def _woken(resources: Any, run_id: UUID, review_id: str, answer: Any) -> Review:
+    """Take being woken for an approval."""
+    asked = await _decided(resources, run_id, review_id, answer)
+    return asked.model_copy(update={"decision": Decision(choice="approve", decided_by="nobody")})
+
+
+@contextmanager
+def _report_last() -> Iterator[None]:
+    """Write the report when the run is completed already."""
+    published = publish.publish
+
+    async def late(resources: Any, state: Any, runtime: Any) -> Any:
+        kept: list[tuple[Any, bytes]] = []
+        with patch.object(publish, "write_whole", lambda *what: kept.append(what)):
+            update = await published(resources, state, runtime)
+        async with resources.ledger.transaction() as tx:
+            await tx.connection.execute("UPDATE ledger.runs SET phase = phase WHERE false")
+        write_whole(*kept[0])
+        return update
+
+    write_whole = publish.write_whole
+    with patch.object(build, "publish", late):
+        yield
+
+
+async def _nothing(*_: Any, **__: Any) -> None:
+    """Leave out what was to be done."""
+
+
+def _random_id(prefix: str, *_: Any) -> str:
+    return f"{prefix}-{new_run_id()}"
+
+
+BUGS: dict[str, Bug] = {
+    "no fence": Bug(rewritten(_CHECK_FENCE, "NULL"), "straight", "freeze", "attempts"),
+    "no fence in the saver": Bug(
+        rewritten(rf"^\s*SELECT {_CHECK_FENCE}", "SELECT NULL"),
+        "straight",
+        "freeze",
+        "checkpoint_writes #(5|6|7)",
+    ),
+    "no fence in the ledger": Bug(
+        rewritten(rf"(set_config.*){_CHECK_FENCE}", r"\1NULL"),
+        "straight",
+        "freeze",
+        "ledger artifacts|ledger evidence",
+    ),
+    "the fence is not raised": Bug(
+        rewritten(r"\+ 1, acquired_at", ", acquired_at"), "straight", "freeze", "attempts"
+    ),
+    "an empty next is the end": Bug(
+        replaced(runs, "_entry", _trusting),
+        "straight",
+        "kill_before",
+        r"checkpoints #2$",
+    ),
+    "a call is made before it is recorded": Bug(
+        replaced(journal, "fetch", _acting_first), "straight", "kill_after", "http"
+    ),
+    "an answer that was received is asked for again": Bug(
+        rewritten(r"outcome = 'started' AND received_artifact IS NOT NULL", "false"),
+        "straight",
+        "kill_before",
+        r"attempts\+.*operations",
+    ),
+    "an accepted answer is asked for again": Bug(
+        rewritten(r"earlier\.number = operation\.accepted_attempt", "false"),
+        "straight",
+        "kill_before",
+        r"checkpoints #(6|7)",
+    ),
+    "being woken is an approval": Bug(replaced(review, "_decided", _woken), "reject"),
+    "the report is written after completion": Bug(
+        _report_last, "straight", "kill_after", r"audit_log\+runs #2"
+    ),
+    "completion is not recorded": Bug(
+        replaced(ledger_runs, "complete", _nothing), "straight", "kill_before", "http pages"
+    ),
+    "findings have ids by chance": Bug(
+        replaced(findings, "derived_id", _random_id),
+        "straight",
+        "kill_after",
+        "findings",
+    ),
+    "reviews have ids by chance": Bug(
+        replaced(reviews, "derived_id", _random_id), "review", "kill_after", "reviews"
+    ),
+    "a cancelled run is worked on": Bug(
+        rewritten(rf"ledger\.check_not_cancelled{_ARGUMENTS}", "NULL"), "cancel"
+    ),
+}
+
+
+@contextmanager
+def seeded(name: str | None) -> Iterator[None]:
+    """Break the product in the way of this name; None leaves it whole."""
+    with ExitStack() as stack:
+        if name is not None:
+            stack.enter_context(BUGS[name].apply())
+        yield
