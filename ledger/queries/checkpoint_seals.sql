@@ -162,14 +162,12 @@ SELECT %(target)s, checkpoint_ns, checkpoint_id, task_id, task_path, idx, channe
   FROM langgraph.checkpoint_writes JOIN copied USING (checkpoint_ns, checkpoint_id) WHERE thread_id = %(thread_id)s;
 
 -- name: CheckpointsBefore :many
--- The next checkpoints that any table knows of, newest first, rejected ones too; a namespace after the other.
+-- The next checkpoints that any table knows of, newest first, rejected ones too; a namespace after the other. Pending
+-- writes do not count: LangGraph stores them beside their checkpoint, and a worker may die before that is stored.
 SELECT %(thread_id)s::text AS thread_id, known.checkpoint_ns, known.checkpoint_id, stored.*
   FROM (SELECT checkpoint_ns, checkpoint_id FROM langgraph.checkpoints WHERE thread_id = %(thread_id)s
         UNION
         SELECT checkpoint_ns, checkpoint_id FROM ledger.checkpoint_seals
-         WHERE tenant = %(tenant)s AND thread_id = %(thread_id)s
-        UNION
-        SELECT checkpoint_ns, checkpoint_id FROM ledger.write_seals
          WHERE tenant = %(tenant)s AND thread_id = %(thread_id)s
         UNION
         SELECT checkpoint_ns, checkpoint_id FROM ledger.checkpoint_records

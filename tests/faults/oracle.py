@@ -11,6 +11,7 @@ from psycopg.sql import SQL, Composed, Identifier
 
 from ledger.db import Connection, Ledger
 from ledger.errors import NotFound
+from ledger.journal import Operation
 from ledger.verification import verify
 from tests.faults.outside import World
 from tests.faults.proxy import CANARY
@@ -209,14 +210,21 @@ def compared(expected: Facts, facts: Facts) -> Iterator[str]:
 
 def repeated(facts: Facts, snapshots: list[Snapshot], counts: Counter[str]) -> Iterator[str]:
     """Say which calls were made again after their answer was there, or without being recorded first."""
+    # A branch that is researched anew asks the same once more: another operation.
+    asking: dict[str, list[Operation]] = {}
     for operation in facts.observed.operations:
-        what = asked(operation)
+        asking.setdefault(asked(operation), []).append(operation)
+    for what, operations in asking.items():
         for snapshot in snapshots:
-            if operation.operation_id in snapshot.answered and counts[what] > snapshot.counts[what]:
+            answered = all(each.operation_id in snapshot.answered for each in operations)
+            if answered and counts[what] > snapshot.counts[what]:
                 yield f"{what} was called again after its answer was stored"
-        if counts[what] > len(operation.attempts):
-            yield f"{what} was called {counts[what]} times and {len(operation.attempts)} are recorded"
-        if facts.observed.status == "completed" and operation.status != "accepted":
+        attempts = sum(len(each.attempts) for each in operations)
+        if counts[what] > attempts:
+            yield f"{what} was called {counts[what]} times and {attempts} are recorded"
+        if facts.observed.status == "completed" and any(
+            each.status != "accepted" for each in operations
+        ):
             yield f"{what} has no accepted answer"
-    unknown = set(counts) - {asked(each) for each in facts.observed.operations}
+    unknown = set(counts) - set(asking)
     yield from (f"{what} was called and is not recorded" for what in unknown)

@@ -54,6 +54,9 @@ class World:
         return json.dumps({"query": query, "results": results}).encode()
 
 
+KNOWN = b"HTTP/1.1 204 No Content\r\nConnection: close\r\n\r\n"
+
+
 @dataclass
 class Asked:
     """A request that stands still. Over TCP nobody says whose it is: it is of the process that is at work."""
@@ -103,7 +106,9 @@ class Outside:
             head = (await reader.readuntil(b"\r\n\r\n")).decode()
             _, name, path = (target := urlsplit(head.split(" ")[1])).path.split("/", 2)
             query = parse_qs(target.query).get("q", [None])[0]
-            answer = await self._processed(name, path, query)
+            # A HEAD asks whether the key is known, and for nothing that anybody counts.
+            asks = not head.startswith("HEAD ")
+            answer = await self._processed(name, path, query) if asks else KNOWN
             if answer is not None:
                 writer.write(answer)
         except (ConnectionError, asyncio.IncompleteReadError):

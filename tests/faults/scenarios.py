@@ -95,6 +95,17 @@ SCENARIOS: tuple[Scenario, ...] = (
         ),
         review="plan",
     ),
+    Scenario(
+        "retry",
+        (
+            _ASK,
+            Step("retry", "paused"),
+            Step("decide", "decided", {"choice": "approve"}),
+            _WORK,
+        ),
+        review="report",
+    ),
+    Scenario("fork", (_WORK, Step("fork", "completed"))),
     Scenario("takeover", (Step("go", "completed", dies_at=_FIRST_PAGE),)),
     Scenario(
         "restart-while-deciding",

@@ -4,16 +4,30 @@ from collections.abc import Awaitable, Callable
 from typing import Any, Literal, Protocol, TypeAlias
 from uuid import UUID
 
-from graph import runs
+from graph import control, runs
 from graph.runtime import Runtime
+from ledger import forks, records, retries
+from ledger import runs as ledger_runs
+from ledger.db import Transaction
 from ledger.errors import NotFound
 from ledger.reviews import Decision
-from ledger.runs import FINISHED
+from ledger.runs import FINISHED, Run
 from nodes.options import RunOptions
+from tests.support.observed import observe
 
 #: `go` and those after it may be done again after a crash, as a person does who cannot tell whether they were done.
 Action: TypeAlias = Literal[
-    "open", "start", "resume", "approve", "cancel", "warm", "go", "decide", "cancel_unless_done"
+    "open",
+    "start",
+    "resume",
+    "approve",
+    "cancel",
+    "warm",
+    "go",
+    "decide",
+    "cancel_unless_done",
+    "retry",
+    "fork",
 ]
 
 
@@ -77,6 +91,39 @@ async def _cancel_unless_done(runtime: Runtime, trial: Told, run_id: UUID) -> st
     return run.status if run.status in FINISHED else await _cancel(runtime, trial, run_id)
 
 
+async def _retry(runtime: Runtime, trial: Told, run_id: UUID) -> str:
+    """Research the first branch anew, unless that was asked for already."""
+    async with runtime.ledger.transaction() as tx:
+        asked = await retries.newest_first(tx, run_id)
+    if asked:
+        return await _resume(runtime, trial, run_id)
+    return (await control.retry_run(runtime, run_id, "t1", "latest")).run.status
+
+
+async def _fork(runtime: Runtime, trial: Told, run_id: UUID) -> str:
+    """Begin a run where the branches of this one had ended, unless there is one, and work it; it must find the same."""
+    async with runtime.ledger.transaction() as tx:
+        begun = [
+            run for run in await ledger_runs.newest_first(tx) if await _is_fork(tx, run, run_id)
+        ]
+        rows = await records.newest_first(tx, run_id)
+    if begun:
+        forked = begun[0]
+    else:
+        at = next(row.checkpoint_id for row in rows if row.boundary == "branch_completed")
+        forked = await control.fork_run(runtime, run_id, at)
+    status = (await runs.resume_run(runtime, forked.run_id)).run.status
+    first, second = [
+        (await observe(runtime.ledger, each)).result for each in (run_id, forked.run_id)
+    ]
+    return status if first == second else "differs from its origin"
+
+
+async def _is_fork(tx: Transaction, run: Run, origin: UUID) -> bool:
+    fork = await forks.of(tx, run.run_id)
+    return fork is not None and fork.origin_run == origin
+
+
 DEEDS: dict[Action, Deed] = {
     "open": _open,
     "warm": _start,
@@ -87,4 +134,6 @@ DEEDS: dict[Action, Deed] = {
     "go": _go,
     "decide": _decide,
     "cancel_unless_done": _cancel_unless_done,
+    "retry": _retry,
+    "fork": _fork,
 }

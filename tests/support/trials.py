@@ -18,6 +18,7 @@ from typing import Any, Literal
 from graph.settings import Settings
 from ledger.faults import FaultPoint
 from tests.support.deeds import Action
+from tests.support.ledgers import SEAL_KEY
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,6 +54,7 @@ class Trial:
             "search_url": self.search_url,
             "home": self.home,
             "pool_size": max(4, self.branches),
+            "seal_key": SEAL_KEY,
         }
         return Settings.model_validate({name: value for name, value in given.items() if value})
 
