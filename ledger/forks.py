@@ -70,6 +70,14 @@ async def of(tx: Transaction, run_id: UUID) -> Fork | None:
     return None if row is None else Fork(**row)
 
 
+async def ancestry(tx: Transaction, run_id: UUID) -> list[UUID]:
+    """Return a run, the run that it was forked from, the one that that was forked from, and so on."""
+    found = [run_id]
+    while (fork := await of(tx, found[-1])) is not None and fork.origin_run not in found:
+        found.append(fork.origin_run)
+    return found
+
+
 async def refuse_foreign(tx: Transaction, run_id: UUID, checkpoint_id: str) -> None:
     """Raise NotFound for a checkpoint that is not the run's; names the run that has it."""
     row = await tx.maybe(_OWNER, checkpoint_id=checkpoint_id)

@@ -16,10 +16,12 @@ from ledger import (
     checkpoint_checks,
     citations,
     evidence,
+    forks,
     integrity,
     journal,
     records,
     runs,
+    tasks,
 )
 from ledger.db import Transaction
 from ledger.errors import ArtifactCorrupt, LedgerDamaged, NotFound
@@ -192,10 +194,17 @@ async def _journal(tx: Transaction, run_id: UUID) -> Check:
         for row in rows
         if row["outcome"] != "succeeded" or not row["has_result"]
     ]
+    # A fork has the operations of the run that it was forked from, under their names.
+    runs_of_names = await forks.ancestry(tx, run_id)
+    retries = max((task.retries for task in await tasks.everything(tx, run_id)), default=0)
     problems += [
         f"{each.operation_id} is recorded with another request than it was named by"
         for each in await journal.operations(tx, run_id)
-        if Request(each.task_id, each.kind, each.request).key(run_id) != each.key
+        if not any(
+            Request(each.task_id, each.kind, each.request, retry=retry).key(name) == each.key
+            for name in runs_of_names
+            for retry in range(retries + 1)
+        )
     ]
     return _check("journal", problems, f"{len(rows)} operations have one accepted result each")
 

@@ -19,6 +19,7 @@ from ledger.findings import Finding
 from ledger.ids import new_run_id
 from ledger.retries import Rule
 from ledger.reviews import Decision
+from ledger.verification import verify
 from nodes.options import RunOptions
 from tests.support.inline import with_inline_readers
 from tests.support.observed import asked
@@ -108,6 +109,8 @@ async def test_a_retry_makes_the_calls_of_one_branch_again_and_touches_no_other(
     done = await harbour.approve(again)
     assert done.report_path is not None
     assert CLAIM_NOW in done.report_path.read_text()
+    async with harbour.runtime.ledger.transaction(one_moment=True) as tx:
+        assert [check for check in await verify(tx, harbour.run_id) if not check.ok] == []
 
 
 @pytest.mark.parametrize("rule", ["first", "review"])

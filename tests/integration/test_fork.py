@@ -11,6 +11,7 @@ from graph.runtime import Runtime
 from ledger import forks, journal, records, reviews, tasks
 from ledger.errors import LedgerDamaged, NotFound
 from ledger.reviews import Decision
+from ledger.verification import verify
 from tests.support.commands import perdure
 from tests.support.observed import observe, table_digests
 from tests.support.runtimes import QUESTION, options, runtime_on, write_corpus
@@ -49,6 +50,8 @@ async def test_a_fork_ends_as_its_origin_did_and_the_origin_is_untouched(
         assert after.result == before.result
         assert len(after.operations) == len(before.operations), "nothing was called again"
         assert await observe(runtime.ledger, origin) == before
+        async with runtime.ledger.transaction(one_moment=True) as tx:
+            assert [check for check in await verify(tx, forked.run_id) if not check.ok] == []
 
 
 async def test_a_fork_from_before_the_work_knows_nothing_of_it(
