@@ -14,6 +14,7 @@ from ledger.errors import NotFound
 from ledger.verification import verify
 from tests.faults.outside import World
 from tests.faults.proxy import CANARY
+from tests.support.ledgers import SEAL_KEY
 from tests.support.observed import Observed, asked, observe
 
 #: Of these a run has as many rows as an uninterrupted one: each was written once.
@@ -54,6 +55,10 @@ HAVING count(parent_checkpoint_id) <> count(DISTINCT parent_checkpoint_id)
 _LOCKS = """
 SELECT count(*) AS held FROM pg_locks
  WHERE locktype = 'advisory' AND database = (SELECT oid FROM pg_database WHERE datname = current_database())
+"""
+_UNRELEASED = """
+SELECT count(*) AS held FROM ledger.leases
+ WHERE run_id = %(run_id)s AND released_at IS NULL AND expires_at > clock_timestamp()
 """
 _FENCE = "SELECT fence FROM ledger.leases WHERE run_id = %(run_id)s"
 _EXPIRES = """
@@ -149,6 +154,8 @@ class Oracle:
             chains = await (await connection.execute(_BROKEN_CHAINS, {"run_id": run_id})).fetchall()
             if await _value(connection, _LOCKS):
                 problems.append("a lock is held by nobody who lives")
+            if self.expires and await _value(connection, _UNRELEASED, run_id):
+                problems.append("a lease is held by nobody who lives")
         problems += [f"the chain of checkpoints {each['checkpoint_ns']!r} forks" for each in chains]
         if observed.broken_entry is not None:
             problems.append(f"entry {observed.broken_entry} of the audit log does not follow")
@@ -170,22 +177,25 @@ class Oracle:
         return {row["name"]: row["rows"] for row in rows}
 
     async def leaks(self) -> list[str]:
-        """Return the tables in which the password of the database stands."""
+        """Return the tables in which the password of the database stands, or the key of the seals."""
         found: list[str] = []
         async with self.ledger.pool.connection() as connection:
             for row in await (await connection.execute(_TABLES)).fetchall():
                 query = SQL(
-                    "SELECT count(*) AS rows FROM {} AS t WHERE strpos(t::text, %s) + strpos(t::text, %s) > 0"
+                    "SELECT count(*) AS rows FROM {} AS t"
+                    " WHERE EXISTS (SELECT FROM unnest(%s::text[]) AS secret WHERE strpos(t::text, secret) > 0)"
                 ).format(Identifier(row["table_schema"], row["table_name"]))
-                secrets = [CANARY, CANARY.encode().hex()]
-                counted = await (await connection.execute(query, secrets)).fetchone()
+                secrets = [CANARY, CANARY.encode().hex(), SEAL_KEY, SEAL_KEY.encode().hex()]
+                counted = await (await connection.execute(query, [secrets])).fetchone()
                 if counted and counted["rows"]:
                     found.append(f"a secret stands in {row['table_schema']}.{row['table_name']}")
         return found
 
 
-async def _value(connection: Connection, query: LiteralString) -> object:
-    row = await (await connection.execute(query)).fetchone()
+async def _value(
+    connection: Connection, query: LiteralString, run_id: UUID | None = None
+) -> object:
+    row = await (await connection.execute(query, {"run_id": run_id})).fetchone()
     assert row is not None
     return next(iter(row.values()))
 

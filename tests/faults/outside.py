@@ -32,6 +32,9 @@ class World:
 
     def answer(self, path: str, query: str | None) -> tuple[HTTPStatus, str, bytes]:
         """Process a request."""
+        if path == "search" and query is None:
+            # Whoever resumes a run looks whether the service is there; that asks nothing.
+            return HTTPStatus.BAD_REQUEST, "text/plain", b"no query"
         if path == "search":
             self.counts[f"search?{query}"] += 1
             if self.failing:

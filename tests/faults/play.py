@@ -211,13 +211,9 @@ class Play:
             held.let_go()
 
     async def _freeze(self, held: Held) -> None:
-        """Stop a process; the database gives up those of its sessions in time that have something open."""
+        """Stop a process for longer than its lease lasts; what is in its successor's way is the successor's to end."""
         os.kill(held.pid, signal.SIGSTOP)
         await in_time(_stopped(held.pid), "a process that is to be frozen")
-        for link in self.lane.proxy.of(held.pid):
-            if link.in_transaction or link.locks:
-                link.end_session()
-                await in_time(link.left.wait(), "a session that the database ends")
         await self.lane.lease_runs_out(self.trial)
         self.freezing[held.pid].set_result(held)
 

@@ -20,10 +20,10 @@ from ledger.ids import new_run_id
 from ledger.retries import Rule
 from ledger.reviews import Decision
 from nodes.options import RunOptions
+from tests.support.inline import with_inline_readers
 from tests.support.observed import asked
 from tests.support.pages import PAGES, QUESTION
 from tests.support.search_server import Failure, SearchServer, World
-from tests.support.trials import with_inline_readers
 
 CHANGED = {
     **PAGES,

@@ -18,6 +18,7 @@ from typing import Any, Literal
 from graph.settings import Settings
 from ledger.faults import FaultPoint
 from tests.support.deeds import Action
+from tests.support.ledgers import SEAL_KEY
 
 
 @dataclass(frozen=True, slots=True)
@@ -136,12 +137,13 @@ def fork_server(path: Path) -> Generator[ForkServer]:
     """Run a fork server that listens at `path`."""
     command = (sys.executable, "-m", "tests.support.fork_server", str(path))
     # No page here is encrypted, and reading the certificates of all authorities takes a third of a run's time.
-    certificates = {"SSL_CERT_DIR": str(path.parent)}
+    # Whoever looks at what was sealed must have the key.
+    environment = {"SSL_CERT_DIR": str(path.parent), "PERDURE_SEAL_KEY": SEAL_KEY}
     with subprocess.Popen(
         command,
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
-        env={**os.environ, **certificates},
+        env={**os.environ, **environment},
     ) as process:
         assert process.stdin is not None
         assert process.stdout is not None
