@@ -8,20 +8,15 @@ from uuid import UUID
 
 from graph.cluster import Cluster
 from graph.migrate import migrate
-from graph.opening import open_pool
-from ledger.db import Ledger
 from ledger.ids import new_run_id
 from tests.faults.gate import Gate
 from tests.faults.oracle import Oracle
 from tests.faults.outside import Outside, World
 from tests.faults.proxy import SOCKET_NAME, Proxy
 from tests.faults.scenarios import PAGES, Scenario
-from tests.support.ledgers import KEYS
+from tests.support.observed import reading
 from tests.support.postgres import make_cluster
 from tests.support.trials import ForkServer, Trial
-
-# Workers of one run at work at once: at most a frozen one, the one after it, and who cancels.
-WATCHERS = 2
 
 
 @dataclass
@@ -87,8 +82,7 @@ async def open_lane(forks: ForkServer, folder: Path) -> AsyncIterator[Lane]:
     async with AsyncExitStack() as stack:
         stack.push_async_callback(cluster.stop, "immediate")
         await migrate(url)
-        pool = await stack.enter_async_context(open_pool(url, WATCHERS, "observer"))
-        oracle = await Oracle.of(Ledger(pool, "observer", keys=KEYS))
+        oracle = await Oracle.of(await stack.enter_async_context(reading(url)))
         await proxy.open()
         stack.callback(proxy.close)
         await outside.open()

@@ -9,13 +9,17 @@ from uuid import UUID
 
 from psycopg.sql import SQL, Composed, Identifier
 
+from graph.settings import Settings
 from ledger.db import Connection, Ledger
 from ledger.errors import NotFound
 from ledger.journal import Operation
 from ledger.verification import verify
 from tests.faults.outside import World
 from tests.faults.proxy import CANARY
+from tests.support.ledgers import SEAL_KEY
 from tests.support.observed import Observed, asked, observe
+
+LEASE_SECONDS = Settings.model_fields["lease_seconds"].default
 
 #: Of these a run has as many rows as an uninterrupted one: each was written once.
 WRITTEN_ONCE = (
@@ -55,6 +59,11 @@ HAVING count(parent_checkpoint_id) <> count(DISTINCT parent_checkpoint_id)
 _LOCKS = """
 SELECT count(*) AS held FROM pg_locks
  WHERE locktype = 'advisory' AND database = (SELECT oid FROM pg_database WHERE datname = current_database())
+"""
+# Who lost the session of its lease cannot release it; then it runs out, in the time that a setting gives it.
+_UNRELEASED = """
+SELECT count(*) AS held FROM ledger.leases
+ WHERE run_id = %(run_id)s AND released_at IS NULL AND expires_at > clock_timestamp() + make_interval(secs => %(seconds)s)
 """
 _FENCE = "SELECT fence FROM ledger.leases WHERE run_id = %(run_id)s"
 _EXPIRES = """
@@ -150,6 +159,10 @@ class Oracle:
             chains = await (await connection.execute(_BROKEN_CHAINS, {"run_id": run_id})).fetchall()
             if await _value(connection, _LOCKS):
                 problems.append("a lock is held by nobody who lives")
+            if self.expires and await _value(
+                connection, _UNRELEASED, run_id=run_id, seconds=LEASE_SECONDS
+            ):
+                problems.append("a lease lasts for longer than its time")
         problems += [f"the chain of checkpoints {each['checkpoint_ns']!r} forks" for each in chains]
         if observed.broken_entry is not None:
             problems.append(f"entry {observed.broken_entry} of the audit log does not follow")
@@ -171,22 +184,23 @@ class Oracle:
         return {row["name"]: row["rows"] for row in rows}
 
     async def leaks(self) -> list[str]:
-        """Return the tables in which the password of the database stands."""
+        """Return the tables in which the password of the database stands, or the key of the seals."""
         found: list[str] = []
         async with self.ledger.pool.connection() as connection:
             for row in await (await connection.execute(_TABLES)).fetchall():
                 query = SQL(
-                    "SELECT count(*) AS rows FROM {} AS t WHERE strpos(t::text, %s) + strpos(t::text, %s) > 0"
+                    "SELECT count(*) AS rows FROM {} AS t"
+                    " WHERE EXISTS (SELECT FROM unnest(%s::text[]) AS secret WHERE strpos(t::text, secret) > 0)"
                 ).format(Identifier(row["table_schema"], row["table_name"]))
-                secrets = [CANARY, CANARY.encode().hex()]
-                counted = await (await connection.execute(query, secrets)).fetchone()
+                secrets = [CANARY, CANARY.encode().hex(), SEAL_KEY, SEAL_KEY.encode().hex()]
+                counted = await (await connection.execute(query, [secrets])).fetchone()
                 if counted and counted["rows"]:
                     found.append(f"a secret stands in {row['table_schema']}.{row['table_name']}")
         return found
 
 
-async def _value(connection: Connection, query: LiteralString) -> object:
-    row = await (await connection.execute(query)).fetchone()
+async def _value(connection: Connection, query: LiteralString, **values: object) -> object:
+    row = await (await connection.execute(query, values)).fetchone()
     assert row is not None
     return next(iter(row.values()))
 

@@ -50,10 +50,6 @@ class Link(asyncio.Protocol):
         #: Set when the server has ended its session, and with it whatever locks it held.
         self.left = asyncio.Event()
         self.stream = ClientStream()
-        #: Whether the server is in the middle of a transaction.
-        self.in_transaction = False
-        #: Whether the session holds a lock that outlives its transactions.
-        self.locks = False
         self._answers = ServerStream()
         self._groups: deque[Group] = deque()
         self._held: Group | None = None
@@ -151,8 +147,6 @@ class Link(asyncio.Protocol):
         assert self.server is not None
         if not self._leaving and not self.server.is_closing():
             self.server.write(group.content)
-        self.in_transaction = group.open
-        self.locks = self.locks or "advisory_lock" in (group.label or "")
         if group.ends == "sync":
             self._asked += 1
 

@@ -123,7 +123,7 @@ BUGS: dict[str, Bug] = {
         rewritten(rf"^\s*SELECT {_CHECK_FENCE}", "SELECT NULL"),
         "straight",
         "freeze",
-        "checkpoint_writes #(5|6|7)",
+        r"checkpoint_writes\S* #(5|6|7)$",
     ),
     "no fence in the ledger": Bug(
         rewritten(rf"(set_config.*){_CHECK_FENCE}", r"\1NULL"),
@@ -132,13 +132,13 @@ BUGS: dict[str, Bug] = {
         "ledger artifacts|ledger evidence",
     ),
     "the fence is not raised": Bug(
-        rewritten(r"\+ 1, acquired_at", ", acquired_at"), "straight", "freeze", "attempts"
+        rewritten(r"(newest_fence\(.*?\)\)) \+ 1", r"\1"), "straight", "freeze", "attempts"
     ),
     "an empty next is the end": Bug(
         replaced(runs, "_entry", _trusting),
         "straight",
         "kill_before",
-        r"checkpoints #2$",
+        r"store_checkpoint #2$",
     ),
     "a call is made before it is recorded": Bug(
         replaced(journal, "fetch", _acting_first), "straight", "kill_after", "http"
@@ -152,12 +152,12 @@ BUGS: dict[str, Bug] = {
     "an accepted answer is asked for again": Bug(
         rewritten(r"earlier\.number = operation\.accepted_attempt", "false"),
         "straight",
-        "kill_before",
-        r"checkpoints #(6|7)",
+        "kill_after",
+        r"artifacts\+attempts\S*operations",
     ),
     "being woken is an approval": Bug(replaced(review, "_decided", _woken), "reject"),
     "the report is written after completion": Bug(
-        _report_last, "straight", "kill_after", r"audit_log\+runs #2"
+        _report_last, "straight", "kill_after", r"audit_log\S*\+runs\S* #2"
     ),
     "completion is not recorded": Bug(
         replaced(ledger_runs, "complete", _nothing), "straight", "kill_before", "http pages"

@@ -43,7 +43,10 @@ _LOCKS = re.compile(
 )
 _MIGRATES = re.compile(rb"\s*CREATE\s+(?:SCHEMA|TABLE)\s+IF\s+NOT\s+EXISTS\b")
 _CALLS = re.compile(rb"\bledger\.(\w+)\(")
-_READERS = {b"check_fence", b"check_not_cancelled"}
+_READERS = {
+    *(b"check_fence", b"check_not_cancelled", b"owner_is_connected", b"newest_fence", b"lease_key"),
+    *(b"newest_checkpoint", b"stored_checkpoint", b"changed_versions", b"passes"),
+}
 #: A task's id as a parameter of its own: its length, and what follows it begins with a length, too.
 _TASK = re.compile(rb"\0\0\0[\x02-\x09]((?:gap-)?t\d+)(?=\0)")
 
@@ -63,7 +66,8 @@ def read_statement(text: bytes) -> Statement:
     """Read a statement, or several in one simple Query."""
     found = set(_CHANGES.findall(text)) | set(_LOCKS.findall(text))
     if not found:
-        found = set(_CALLS.findall(text)) - _READERS
+        # That a transaction is sealed at its end is no news of what it changed.
+        found = set(_CALLS.findall(text)) - _READERS - {b"seal_version"}
     if not _NO_CHANGE.match(text) and not _MIGRATES.match(text):
         found.add(b"_".join(text.split()[:3]).lower())
     return Statement(

@@ -54,7 +54,6 @@ class Trial:
             "search_url": self.search_url,
             "home": self.home,
             "pool_size": max(4, self.branches),
-            "seal_key": SEAL_KEY,
         }
         return Settings.model_validate({name: value for name, value in given.items() if value})
 
@@ -138,12 +137,13 @@ def fork_server(path: Path) -> Generator[ForkServer]:
     """Run a fork server that listens at `path`."""
     command = (sys.executable, "-m", "tests.support.fork_server", str(path))
     # No page here is encrypted, and reading the certificates of all authorities takes a third of a run's time.
-    certificates = {"SSL_CERT_DIR": str(path.parent)}
+    # Whoever looks at what was sealed must have the key.
+    environment = {"SSL_CERT_DIR": str(path.parent), "PERDURE_SEAL_KEY": SEAL_KEY}
     with subprocess.Popen(
         command,
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
-        env={**os.environ, **certificates},
+        env={**os.environ, **environment},
     ) as process:
         assert process.stdin is not None
         assert process.stdout is not None
