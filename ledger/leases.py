@@ -91,7 +91,7 @@ async def _take(own: Session) -> int:
 
 
 async def _taken(own: Session, tx: Transaction, seen: DictRow | None) -> DictRow | None:
-    """Take the lease that was seen, and end the transactions of its dead owner that are in the way."""
+    """Take the lease that was seen, and end the transactions of dead or frozen workers that are in the way."""
     taking = asyncio.create_task(
         tx.maybe(
             _TAKE,
@@ -102,10 +102,10 @@ async def _taken(own: Session, tx: Transaction, seen: DictRow | None) -> DictRow
         )
     )
     try:
-        async with asyncio.timeout(BLOCKED_AFTER_SECONDS):
+        # A take that is under way and not committed says nobody's name: it has the time that a lease gives it.
+        async with asyncio.timeout(own.ledger.lease_seconds + BLOCKED_AFTER_SECONDS):
             while not (await asyncio.wait({taking}, timeout=CUT_AFTER_SECONDS))[0]:
-                if seen is not None:
-                    await _cut(own, tx.connection.info.backend_pid, seen["owner"])
+                await _cut(own, tx.connection.info.backend_pid, seen and seen["owner"])
     except TimeoutError as error:
         raise TakeoverBlocked(own.run_id, seen["owner"] if seen else "another worker") from error
     finally:
@@ -114,13 +114,17 @@ async def _taken(own: Session, tx: Transaction, seen: DictRow | None) -> DictRow
     return taking.result()
 
 
-async def _cut(own: Session, taker: int, owner: str) -> None:
-    values = {"taker": taker, "application": application_name(owner)}
+async def _cut(own: Session, taker: int, owner: str | None) -> None:
+    values = {
+        "taker": taker,
+        "application": owner and application_name(owner),
+        "seconds": own.ledger.lease_seconds,
+    }
     with wrap_errors():
         try:
             await own.connection.execute(_CUT.text, values)
         except psycopg.errors.InsufficientPrivilege as error:
-            raise TakeoverBlocked(own.run_id, owner) from error
+            raise TakeoverBlocked(own.run_id, owner or "another worker") from error
 
 
 def _held(run_id: UUID, seen: DictRow | None) -> RunHeld:

@@ -24,10 +24,13 @@ RETURNING fence;
 SELECT pg_try_advisory_lock(ledger.lease_key(%(tenant)s, %(run_id)s, %(fence)s)) AS taken;
 
 -- name: CutOwner :many
+-- Those of the dead owner; and whoever has been at it for as long as a lease lasts, frozen in a take of its own.
 -- The server calls a transaction active that its client sends in a pipeline, so no timer ends one whose client is frozen.
 SELECT pg_terminate_backend(pid) AS cut
   FROM pg_stat_activity
- WHERE pid = ANY (pg_blocking_pids(%(taker)s)) AND application_name = %(application)s;
+ WHERE pid = ANY (pg_blocking_pids(%(taker)s))
+   AND (application_name = %(application)s
+        OR xact_start < clock_timestamp() - make_interval(secs => %(seconds)s));
 
 -- name: RenewLease :maybe
 UPDATE ledger.leases

@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import AsyncIterator
+from dataclasses import replace
 from uuid import UUID
 
 import psycopg
@@ -114,3 +115,19 @@ async def test_a_transaction_that_may_not_be_cut_is_named(two: Ledger, database_
 
 def as_user(database_url: str, user: str, password: str) -> str:
     return psycopg.conninfo.make_conninfo(database_url, user=user, password=password)
+
+
+async def test_a_take_that_was_frozen_before_its_commit_is_cut_when_a_lease_would_have_run_out(
+    one: Ledger, two: Ledger, database_url: str
+) -> None:
+    """Nobody can see whose it is, so it has the time that a lease gives."""
+    run_id = await new_run(one)
+    frozen = await psycopg.AsyncConnection.connect(database_url)
+    await frozen.execute(
+        "INSERT INTO ledger.leases (tenant, run_id, owner, fence) VALUES ('default', %s, 'frozen', 1)",
+        [run_id],
+    )
+    assert await take(replace(two, lease_seconds=0.5), run_id) == 1
+    with pytest.raises(psycopg.OperationalError):
+        await frozen.execute("SELECT 1")
+    await frozen.close()
