@@ -105,7 +105,7 @@ async def _taken(own: Session, tx: Transaction, seen: DictRow | None) -> DictRow
         # A take that is under way and not committed says nobody's name: it has the time that a lease gives it.
         async with asyncio.timeout(own.ledger.lease_seconds + BLOCKED_AFTER_SECONDS):
             while not (await asyncio.wait({taking}, timeout=CUT_AFTER_SECONDS))[0]:
-                await _cut(own, tx.connection.info.backend_pid, seen and seen["owner"])
+                await _cut(own, tx.connection.info.backend_pid, seen["owner"] if seen else None)
     except TimeoutError as error:
         raise TakeoverBlocked(own.run_id, seen["owner"] if seen else "another worker") from error
     finally:
