@@ -7,7 +7,7 @@ a scenario, an action, and which boundaries by a pattern, because their numbers 
 import re
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, ExitStack, contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, TypeAlias
 from unittest.mock import patch
 from uuid import UUID
@@ -15,7 +15,9 @@ from uuid import UUID
 import psycopg
 
 from graph import build, runs
-from ledger import findings, journal, reviews
+from graph.saver import SealedPostgresSaver
+from ledger import checkpoint_seals, findings, journal, reviews
+from ledger import db as ledger_db
 from ledger import runs as ledger_runs
 from ledger.ids import new_run_id
 from ledger.reviews import Decision, Review
@@ -117,13 +119,41 @@ def _random_id(prefix: str, *_: Any) -> str:
     return f"{prefix}-{new_run_id()}"
 
 
+def _forged(keys: Any, *_: Any) -> tuple[str, str]:
+    """Put any seal on a pending write."""
+    return keys.key_id, "0" * 64
+
+
+_checkpoint_sealed = SealedPostgresSaver._sealed
+
+
+def _unsealed(self: Any, row: Any, *args: Any) -> Any:
+    """Put any seal on a checkpoint."""
+    known = _checkpoint_sealed(self, row, *args)
+    row["seal"] = "0" * 64
+    return known
+
+
+async def _no_seals(*_: Any) -> dict[UUID, Any]:
+    """Commit rows without sealing them."""
+    return {}
+
+
+_key = journal.Request.key
+
+
+def _same_key(self: Any, run_id: UUID) -> str:
+    """Take what a retry asks for what was asked before."""
+    return _key(replace(self, retry=0), run_id)
+
+
 BUGS: dict[str, Bug] = {
     "no fence": Bug(rewritten(_CHECK_FENCE, "NULL"), "straight", "freeze", "attempts"),
     "no fence in the saver": Bug(
-        rewritten(rf"^\s*SELECT {_CHECK_FENCE}", "SELECT NULL"),
+        rewritten(r"%\(held\)s::bigint", "NULL::bigint"),
         "straight",
         "freeze",
-        r"checkpoint_writes\S* #(5|6|7)$",
+        r"store_writes #(5|6|7)$",
     ),
     "no fence in the ledger": Bug(
         rewritten(rf"(set_config.*){_CHECK_FENCE}", r"\1NULL"),
@@ -170,6 +200,24 @@ BUGS: dict[str, Bug] = {
     ),
     "reviews have ids by chance": Bug(
         replaced(reviews, "derived_id", _random_id), "review", "kill_after", "reviews"
+    ),
+    "pending writes are not sealed": Bug(
+        replaced(checkpoint_seals, "sign_write", _forged), "straight", "kill_before", "http pages"
+    ),
+    "checkpoints are not sealed": Bug(
+        replaced(SealedPostgresSaver, "_sealed", _unsealed), "straight", "kill_before", "http pages"
+    ),
+    "rows are not sealed": Bug(
+        replaced(ledger_db, "seal", _no_seals), "straight", "kill_before", "http pages"
+    ),
+    "a dead worker's lease never ends": Bug(
+        rewritten(r"expires_at <= clock_timestamp\(\)\s+OR NOT ledger\.owner\w+\([^)]*\)", "false"),
+        "straight",
+        "kill_before",
+        "http pages",
+    ),
+    "a branch that is researched anew is given its old answers": Bug(
+        replaced(journal.Request, "key", _same_key), "retry"
     ),
     "a cancelled run is worked on": Bug(
         rewritten(rf"ledger\.check_not_cancelled{_ARGUMENTS}", "NULL"), "cancel"
