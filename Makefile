@@ -14,7 +14,7 @@ export PYRIGHT_PYTHON_IGNORE_WARNINGS := 1
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help run test lint dev bench crash test-postgres15 clean
+.PHONY: help run test lint dev bench tamper crash test-postgres15 clean
 export QUESTION CORPUS
 
 # An environment that was moved, cut short or lost its Python has to be made again.
@@ -47,6 +47,9 @@ bench: .venv/has-tests ## Measure speed and memory, as ratios (about ten minutes
 
 crash: .venv/has-tests ## Harm runs at every boundary in every way, and at pairs of them (CRASH="--scenario straight" for some)
 	@.venv/bin/python -m tests.faults.crash $(or $(CRASH),--pairs)
+
+tamper: .venv/has-tests ## Edit, exchange, delete and add in every table that a resume reads, each change on a copy (about five minutes)
+	@PERDURE_TEST_WHOLE=1 $(RUN) pytest -q -s tests/faults/test_tampered_runs.py
 
 test-postgres15: .venv/has-tests ## Run the tests on a system PostgreSQL 15
 	@test -x $(POSTGRES15)/initdb || { echo "perdure: no PostgreSQL 15 in $(POSTGRES15). On Debian 12: apt install postgresql-15" \
