@@ -39,7 +39,7 @@ class Task(BaseModel):
     status: Status
     attempts: int
     #: How often a person had it researched anew.
-    retries: int
+    retries: int = 0
     reason: str | None
     gaps: tuple[str, ...] = ()
     failures: tuple[str, ...] = ()

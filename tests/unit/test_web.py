@@ -59,7 +59,7 @@ async def test_a_failure_tells_no_password_and_no_key() -> None:
     tool = _tool(lambda _: httpx.Response(401), "http://me:canary@search.test/s?key=canary")
     with pytest.raises(OperationFailed) as failed:
         await made(tool.search("q", 1))
-    assert str(failed.value) == "http://search.test/s: HTTP 401"
+    assert str(failed.value).startswith("http://search.test/s refuses our credentials (HTTP 401)")
 
 
 async def test_a_page_that_is_compressed_twice_is_not_unpacked() -> None:
