@@ -14,7 +14,7 @@ from graph.runtime import Runtime
 from graph.working import working
 from ledger import forks, integrity, leases, records, retries, reviews, runs, tasks
 from ledger.db import Transaction
-from ledger.errors import LedgerDamaged, NotFound
+from ledger.errors import Ambiguous, LedgerDamaged, NotFound
 from ledger.ids import new_run_id
 from ledger.records import CheckpointRecord
 from ledger.retries import Rule
@@ -29,10 +29,16 @@ async def retry_run(runtime: Runtime, run_id: UUID, task_id: str, rule: Rule) ->
 
     Raises RetryRefused, NotFound, RunHeld and whatever `resume_run` does.
     """
-    _check_unfinished((await outcome(runtime, run_id)).run)
+    standing = await outcome(runtime, run_id)
+    async with runtime.ledger.transaction() as tx:
+        # Before the run is taken: what is refused changes nothing of it.
+        await _check(tx, standing.run, task_id)
+    if standing.run.status == "paused" and not standing.reviews:
+        raise RetryRefused(
+            f"run {run_id} has a decision that was not carried out yet; `perdure resume {run_id}` does, then try again"
+        )
     async with working(runtime, run_id) as run:
         assert run is not None
-        _check_unfinished(run)
         async with runtime.ledger.transaction(run_id) as tx:
             number = await _requested(tx, run, task_id, rule)
         await rewind(runtime, run, [(task_id, number)])
@@ -40,15 +46,7 @@ async def retry_run(runtime: Runtime, run_id: UUID, task_id: str, rule: Rule) ->
 
 
 async def _requested(tx: Transaction, run: Run, task_id: str, rule: Rule) -> int:
-    planned = {task.task_id: task for task in await tasks.everything(tx, run.run_id)}
-    if task_id not in planned:
-        raise NotFound(
-            f"run {run.run_id} has no task {task_id[:80]!r}; it has: {', '.join(planned) or 'none yet'}"
-        )
-    if planned[task_id].status not in _ENDED:
-        raise RetryRefused(
-            f"task {task_id} is {planned[task_id].status}: it has not ended, and `perdure resume {run.run_id}` works it"
-        )
+    await _check(tx, run, task_id)
     number = await retries.request(tx, run.run_id, task_id, rule)
     # What was asked about the findings as they stood is asked again about those that stand then.
     await runs.close_reviews(tx, run.run_id)
@@ -57,11 +55,21 @@ async def _requested(tx: Transaction, run: Run, task_id: str, rule: Rule) -> int
     return number
 
 
-def _check_unfinished(run: Run) -> None:
+async def _check(tx: Transaction, run: Run, task_id: str) -> None:
+    """Raise RetryRefused or NotFound for a task that cannot be researched anew."""
     if run.status in runs.FINISHED:
         raise RetryRefused(
             f"run {run.run_id} is {run.status} and stays as it is; `perdure fork {run.run_id} --at CHECKPOINT` begins a new"
             f" run from one of its checkpoints (`perdure history {run.run_id}`), and that run's branches can be tried again"
+        )
+    planned = {task.task_id: task for task in await tasks.everything(tx, run.run_id)}
+    if task_id not in planned:
+        raise NotFound(
+            f"run {run.run_id} has no task {task_id[:80]!r}; it has: {', '.join(planned) or 'none yet'}"
+        )
+    if planned[task_id].status not in _ENDED:
+        raise RetryRefused(
+            f"task {task_id} is {planned[task_id].status}: it has not ended, and `perdure resume {run.run_id}` works it"
         )
 
 
@@ -76,18 +84,19 @@ async def fork_run(runtime: Runtime, origin: UUID, checkpoint: str) -> Run:
     assert record.ledger_version is not None
     run_id = new_run_id()
     async with leases.hold(runtime.ledger, run_id):
-        async with runtime.ledger.transaction() as tx:
+        async with runtime.ledger.transaction(one_moment=True) as tx:
             await _check_history(tx, origin, record)
-            asked = await _open_review(tx, origin, loaded)
-        # The checkpoint first: a thread without a run is nothing that anybody sees, a run without its thread would begin
-        # with its question.
-        await _copy_checkpoint(runtime, run_id, loaded, asked)
+            asked = await _open_review(tx, origin, loaded, record.ledger_version)
+        # The rows first: the checkpoint's record names the version of the ledger that has them. A fork whose checkpoint is
+        # missing is never begun with its question: its recovery says that it has to be made again.
         async with runtime.ledger.transaction(run_id) as tx:
             await forks.copy(tx, run_id, origin, record.checkpoint_id, record.ledger_version)
             if asked is not None:
                 decided = loaded.checkpoint["channel_values"].get("decided", 0)
                 await reviews.ask(tx, run_id, asked.kind, asked.shown, decided)
                 await runs.set_status(tx, run_id, "paused")
+        await _copy_checkpoint(runtime, run_id, loaded, asked)
+        async with runtime.ledger.transaction() as tx:
             return await runs.get(tx, run_id)
 
 
@@ -97,9 +106,13 @@ async def _record(runtime: Runtime, origin: UUID, checkpoint: str) -> Checkpoint
         found = [
             record
             for record in await records.newest_first(tx, origin)
-            if record.checkpoint_id.startswith(checkpoint) and not record.checkpoint_ns
+            if record.checkpoint_id.startswith(checkpoint) and record.is_a_beginning
         ]
-        if len(found) != 1 or not checkpoint:
+        if len(found) > 1 and checkpoint:
+            raise Ambiguous(
+                f"more than one checkpoint of run {origin} begins with {checkpoint}; give more of its id"
+            )
+        if len(found) != 1:
             await forks.refuse_foreign(tx, origin, checkpoint)
     return found[0]
 
@@ -122,9 +135,11 @@ async def _check_history(tx: Transaction, origin: UUID, record: CheckpointRecord
         raise LedgerDamaged(origin, "; ".join(str(each) for each in damage[:3]))
 
 
-async def _open_review(tx: Transaction, origin: UUID, loaded: CheckpointTuple) -> Review | None:
+async def _open_review(
+    tx: Transaction, origin: UUID, loaded: CheckpointTuple, version: int
+) -> Review | None:
     asked: dict[str, str] = loaded.checkpoint["channel_values"].get("review") or {}
-    return await reviews.get(tx, origin, asked["review_id"]) if asked else None
+    return await forks.review_as_of(tx, origin, asked["review_id"], version) if asked else None
 
 
 async def _copy_checkpoint(

@@ -5,11 +5,11 @@ continue. A step that finds what nobody may go on from stops it, with an error t
 report is stored either way. Nothing that was stored is overwritten: what fails is rejected, and kept.
 """
 
-import logging
 from collections.abc import Awaitable, Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any, TypeAlias
+from uuid import UUID
 
 from langgraph.types import StateSnapshot
 
@@ -19,14 +19,18 @@ from graph.revalidation import revalidate
 from graph.rewinding import rewind
 from graph.runtime import Runtime
 from graph.threads import run_config
-from ledger import integrity, recoveries, retries, runs
-from ledger.errors import CheckpointUnsealed, LedgerDamaged, LedgerError, RecordTooNew
+from ledger import forks, integrity, recoveries, retries, runs
+from ledger.errors import (
+    CheckpointUnsealed,
+    LedgerDamaged,
+    LedgerError,
+    RecordTooNew,
+    SealKeyMissing,
+)
 from ledger.integrity import Damage
 from ledger.recoveries import Outcome, Report
 from ledger.runs import Run
 from nodes.options import RunOptions
-
-_log = logging.getLogger("perdure.recovery")
 
 # Damage is usually one thing with many consequences.
 TOLD_MAX = 3
@@ -44,7 +48,7 @@ Found: TypeAlias = tuple[Report, Stop | None]
 Step: TypeAlias = Callable[[Runtime, Run, Report], Awaitable[Found]]
 
 # Named reasons to stop that a step meets by reading.
-_UNREADABLE = (UnknownWorkflow, CheckpointUnsealed, RecordTooNew, LedgerDamaged)
+_UNREADABLE = (UnknownWorkflow, CheckpointUnsealed, RecordTooNew, LedgerDamaged, SealKeyMissing)
 
 
 async def recover(runtime: Runtime, run: Run) -> Report:
@@ -98,6 +102,15 @@ async def load(runtime: Runtime, run: Run, report: Report) -> Found:
             "reruns": chosen.reruns,
         }
     )
+    if head is None and not chosen.rejected:
+        async with runtime.ledger.transaction() as tx:
+            fork = await forks.of(tx, run.run_id)
+        if fork is not None:
+            unfinished = RunBlocked(
+                f"run {run.run_id} was to be a fork, and its worker died before it had stored the first checkpoint: `perdure"
+                f" cancel {run.run_id}`, then fork again"
+            )
+            return report, Stop("blocked", unfinished)
     if not chosen.is_lost:
         return report, None
     return report, Stop(
@@ -124,22 +137,23 @@ async def validate_anchor(runtime: Runtime, run: Run, report: Report) -> Found:
 def _unless(run: Run, damage: Sequence[Damage], report: Report) -> Found:
     if not damage:
         return report, None
-    if list(damage) == [integrity.OLDER]:
-        older = RunBlocked(
-            f"run {run.run_id} was begun before rows were sealed, so nobody can say that it is unchanged. If you trust this"
-            f" database, `perdure adopt {run.run_id} --as YOU` seals it as it is"
-        )
-        return report, Stop("blocked", older)
     told = tuple(str(each) for each in damage)
-    for each in told:
-        _log.error("run %s is damaged: %s", run.run_id, each)
+    return report.model_copy(update={"damage": told}), Stop("blocked", blocked(run.run_id, damage))
+
+
+def blocked(run_id: UUID, damage: Sequence[Damage]) -> RunBlocked:
+    """Return the error of a run that is not as it was sealed: what is wrong, and the way out."""
+    if list(damage) == [integrity.OLDER]:
+        return RunBlocked(
+            f"run {run_id} was begun before rows were sealed, so nobody can say that it is unchanged. If you trust this"
+            f" database, `perdure adopt {run_id} --as YOU` seals it as it is"
+        )
+    told = [str(each) for each in damage]
     more = f" and {len(told) - TOLD_MAX} more" if len(told) > TOLD_MAX else ""
-    error = RunBlocked(
-        f"run {run.run_id} is damaged and is not resumed: {'; '.join(told[:TOLD_MAX])}{more}."
-        f" `perdure verify {run.run_id}` lists all; `perdure fork {run.run_id} --at CHECKPOINT` begins a new run from what"
-        " was sealed before"
+    return RunBlocked(
+        f"run {run_id} is damaged and is not resumed: {'; '.join(told[:TOLD_MAX])}{more}. `perdure verify {run_id}` lists"
+        f" all; `perdure fork {run_id} --at CHECKPOINT` begins a new run from what was sealed before"
     )
-    return report.model_copy(update={"damage": told}), Stop("blocked", error)
 
 
 async def reconcile(runtime: Runtime, run: Run, report: Report) -> Found:

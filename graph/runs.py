@@ -142,6 +142,9 @@ async def _drive(runtime: Runtime, graph: Graph, run: Run, options: RunOptions) 
             )
         entry = await _entry(runtime, run, state)
         if entry is _WAITS:
+            # It may have been blocked meanwhile: what it waits for now is a person's decision.
+            async with runtime.ledger.transaction(run.run_id) as tx:
+                await runs.set_status(tx, run.run_id, "paused")
             return
         before = here
         try:

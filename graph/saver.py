@@ -38,6 +38,7 @@ from ledger.translation import CONNECTION_WAIT_SECONDS, wrap_errors
 from nodes.resources import Workflow
 
 _CHECK = load("session")["CheckFenceOnly"]
+_CHECK_UNHELD = load("session")["CheckUnheld"]
 _SQL = load("checkpoint_seals")
 _STORE, _STORE_WRITES, _BLOBS, _LOAD, _LIST = (
     _SQL["StoreCheckpoint"],
@@ -160,6 +161,9 @@ class SealedPostgresSaver(Upkeep):
         run_id = saver_records.run_of(thread_id)
         if run_id is not None and run_id in self.ledger.held:
             await cursor.execute(_CHECK.text, self._fence_values(run_id))
+        elif run_id is not None:
+            values = {"tenant": self.ledger.tenant, "run_id": run_id}
+            await cursor.execute(_CHECK_UNHELD.text, values)
 
     def _fence_values(self, run_id: UUID) -> dict[str, Any]:
         return {

@@ -8,7 +8,7 @@ from contextlib import asynccontextmanager, suppress
 from uuid import UUID
 
 from graph.errors import RunStuck
-from graph.recovery import recover
+from graph.recovery import blocked, recover
 from graph.runtime import Runtime
 from ledger import integrity, leases, runs
 from ledger.errors import CredentialRefused, NotFound, OperationFailed, RunCancelled
@@ -30,6 +30,8 @@ async def working(
     async with runtime.ledger.transaction() as tx:
         # Before anything is written: who cannot check what was sealed does not take the run from those who can.
         await integrity.check_key(tx, run_id)
+        if damage := await integrity.foreign_changes(tx, run_id):
+            raise blocked(run_id, damage)
     async with leases.hold(runtime.ledger, run_id):
         run = None if new else await _taken_up(runtime, run_id)
         try:

@@ -116,7 +116,7 @@ class LeaseLost(LedgerError):
 
     def __init__(self, owner: str) -> None:
         super().__init__(
-            f"another worker took this run over ({owner}); this one wrote nothing more"
+            f"another worker took this run over ({owner}), or this one never had it; it wrote nothing more"
         )
         self.owner = owner
 

@@ -10,13 +10,15 @@ from uuid import UUID
 
 from pydantic import BaseModel, ConfigDict
 
-from ledger import audit
+from ledger import audit, reviews
 from ledger.db import Transaction
 from ledger.errors import NotFound
+from ledger.reviews import Review
 from ledger.sql import load
 
 _SQL = load("forks")
 _RECORD, _OF, _OWNER = _SQL["RecordFork"], _SQL["ForkOf"], _SQL["OwnerOfCheckpoint"]
+_REVIEW = _SQL["ReviewAsOf"]
 
 # In the order of their foreign keys.
 _COPIES: Final = tuple(
@@ -24,6 +26,7 @@ _COPIES: Final = tuple(
     for name in (
         "CopyRun",
         "CopyTasks",
+        "CopyRetries",
         "CopyOperations",
         "CopyAttempts",
         "CopySources",
@@ -64,6 +67,16 @@ async def copy(
     )
 
 
+async def review_as_of(tx: Transaction, origin: UUID, review_id: str, version: int) -> Review:
+    """Return a review as it stood at a version of its run's ledger; raises NotFound."""
+    row = await tx.maybe(_REVIEW, run_id=origin, review_id=review_id, version=version)
+    if row is None:
+        raise NotFound(
+            f"run {origin} had no review {review_id} then; `perdure verify {origin}` looks into it"
+        )
+    return reviews.from_row(tx, row)
+
+
 async def of(tx: Transaction, run_id: UUID) -> Fork | None:
     """Return where a run was forked from, None for one that began with its question."""
     row = await tx.maybe(_OF, run_id=run_id)
@@ -87,6 +100,6 @@ async def refuse_foreign(tx: Transaction, run_id: UUID, checkpoint_id: str) -> N
             f" `perdure fork {row['run_id']} --at {checkpoint_id}` forks that run"
         )
     raise NotFound(
-        f"run {run_id} has no checkpoint {checkpoint_id[:80]} that it can be forked at;"
-        f" `perdure history {run_id}` lists them (those without a branch's name)"
+        f"run {run_id} has no checkpoint {checkpoint_id[:80]!r} that it can be forked at;"
+        f" `perdure history {run_id}` lists those that have can_fork"
     )

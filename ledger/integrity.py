@@ -29,7 +29,7 @@ _ROWS, _CHANGES, _CHAIN, _HEAD = (
 )
 _ARTIFACTS, _AS_OF = _SQL["DamagedArtifacts"], _SQL["RowsAsOf"]
 _SEAL_OF = _SQL["SealOfVersion"]
-_KEY_OF_RUN = load("sealing")["KeyOfRun"]
+_KEYS_OF_RUN = load("sealing")["KeysOfRun"]
 _CORPUS, _WAS_SEALED, _ADOPT = _SQL["CorpusOfRun"], _SQL["WasSealed"], _SQL["AdoptRows"]
 
 
@@ -100,6 +100,20 @@ async def _of_history(
     return [*changed, *_of_chain(tx, run_id, chain)]
 
 
+async def foreign_changes(tx: Transaction, run_id: UUID) -> list[Damage]:
+    """Return all damage of a run that somebody wrote to beside the ledger, [] where its newest version is sealed.
+
+    Nothing can be written on top of such a change, so this is asked before a run is taken up. Cheap where all is well.
+    """
+    head = await tx.maybe(_HEAD, run_id=run_id)
+    if head is None or not head["recorded"]:
+        return []
+    newest = await tx.many(_SEAL_OF, run_id=run_id, version=head["version"])
+    if [row["seal"] for row in newest] == [head["seal"]]:
+        return []
+    return await damage(tx, run_id)
+
+
 async def lost_anchor(tx: Transaction, run_id: UUID, anchor: Anchor | None) -> list[Damage]:
     """Return a damage where the ledger no longer holds a version that is known to have been there."""
     if anchor is None:
@@ -123,7 +137,8 @@ def _of_chain(tx: Transaction, run_id: UUID, chain: Sequence[DictRow]) -> Iterab
 def _of_version(tx: Transaction, run_id: UUID, row: DictRow, before: str | None) -> Damage | None:
     history, name = f"history of version {row['version']}", f"seal of version {row['version']}"
     if row["seal"] is None:
-        return Damage(name, "missing")
+        by_hand = f": {row['rows']} changed by somebody else" if row["rows"] else ""
+        return Damage(name, f"missing{by_hand}")
     if row["found"] is None:
         return Damage(history, "missing")
     if row["found"] != row["content"]:
@@ -189,10 +204,10 @@ async def newest_version(tx: Transaction, run_id: UUID) -> Anchor | None:
 
 
 async def check_key(tx: Transaction, run_id: UUID) -> None:
-    """Raise SealKeyMissing where the newest seal of a run was made with a key that is not here; reads only."""
-    row = await tx.maybe(_KEY_OF_RUN, run_id=run_id)
-    if row is not None and row["registered"] and row["key_id"] not in tx.keys.ids:
-        raise SealKeyMissing(row["key_id"])
+    """Raise SealKeyMissing where a seal of a run was made with a key that is not here; reads only."""
+    for row in await tx.many(_KEYS_OF_RUN, run_id=run_id):
+        if row["key_id"] not in tx.keys.ids:
+            raise SealKeyMissing(row["key_id"])
 
 
 async def as_of(tx: Transaction, run_id: UUID, version: int) -> dict[str, list[dict[str, Any]]]:

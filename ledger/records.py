@@ -5,11 +5,11 @@ Version 2 says which version of the run's ledger the checkpoint rests on; that v
 """
 
 from collections.abc import Sequence
-from datetime import datetime
+from datetime import UTC, datetime
 from typing import Any, Literal
 from uuid import UUID
 
-from pydantic import BaseModel, ConfigDict
+from pydantic import BaseModel, ConfigDict, ValidationError
 
 from ledger import checkpoint_checks
 from ledger.db import Transaction
@@ -24,6 +24,20 @@ _STORED = _SQL["StoredCheckpoints"]
 
 #: The version of what a record holds.
 SCHEMA_VERSION = 2
+
+# What stands for a value that nobody here could have written.
+_UNREADABLE: dict[str, Any] = {
+    "parent_checkpoint": None,
+    "schema_version": 0,
+    "workflow_version": 0,
+    "fingerprint": "?",
+    "boundary": "?",
+    "phase": "?",
+    "step": 0,
+    "tasks": {},
+    "fence": None,
+    "created_at": datetime.fromtimestamp(0, UTC),
+}
 
 #: "unknown": the key that sealed it is not here.
 Seal = Literal["valid", "broken", "missing", "rejected", "unknown"]
@@ -61,14 +75,30 @@ class CheckpointRecord(BaseModel):
 
     @property
     def can_fork(self) -> bool:
-        """Whether a new run can begin from it: a branch's checkpoint is no place to begin at."""
-        return self.seal == "valid" and self.checkpoint_ns == ""
+        """Whether a new run can begin from it."""
+        return self.seal == "valid" and self.is_a_beginning
+
+    @property
+    def is_a_beginning(self) -> bool:
+        """Whether there is a next step, and a history of the ledger to begin with: not in a branch, nor at the end."""
+        placed = self.checkpoint_ns == "" and self.boundary != "output_stored"
+        return placed and self.ledger_version is not None
 
 
 async def newest_first(tx: Transaction, run_id: UUID) -> list[CheckpointRecord]:
     """Return the records of a run's own checkpoints and of its branches', newest first; seals are not looked at."""
     rows: list[dict[str, Any]] = await tx.many(_LIST, run_id=run_id)
-    return [CheckpointRecord(**row) for row in rows]
+    return [_record(row) for row in rows]
+
+
+def _record(row: dict[str, Any]) -> CheckpointRecord:
+    """Return the record of a row; of one that was edited what can be shown: its seal says that it is broken."""
+    try:
+        return CheckpointRecord(**row)
+    except ValidationError as error:
+        edited = {str(problem["loc"][0]) for problem in error.errors(include_input=False)}
+        kept = {name: value for name, value in row.items() if name not in edited}
+        return CheckpointRecord(**{**_UNREADABLE, **kept})
 
 
 async def verified(tx: Transaction, run_id: UUID) -> list[CheckpointRecord]:

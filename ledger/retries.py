@@ -20,7 +20,7 @@ _SQL = load("retries")
 _REQUEST, _REOPEN, _SET_ASIDE = _SQL["RequestRetry"], _SQL["ReopenTask"], _SQL["SetAside"]
 _NOT_APPLIED, _APPLY, _LIST = _SQL["NotApplied"], _SQL["ApplyRetry"], _SQL["ListRetries"]
 _OPEN, _SETTLE, _FINDINGS = _SQL["OpenRetry"], _SQL["SettleRetry"], _SQL["FindingsOfRetry"]
-_STAND, _UNDECIDED = _SQL["Stand"], _SQL["UndecidedRetries"]
+_STAND, _UNDECIDED, _DECIDE = _SQL["Stand"], _SQL["UndecidedRetries"], _SQL["DecideRetries"]
 
 #: Whose findings stand: of the first attempt that found something, of the latest that did, or whose a person says.
 Rule: TypeAlias = Literal["first", "latest", "review"]
@@ -77,9 +77,9 @@ async def settle(tx: Transaction, run_id: UUID, task_id: str, *, found: bool) ->
     number, rule = row["number"], row["rule"]
     mark = findings.set_aside_by(number)
     rows = await tx.many(_FINDINGS, run_id=run_id, task_id=task_id, mark=mark)
-    before = {row["finding_id"] for row in rows if row["retry"] < number}
-    again = {row["finding_id"] for row in rows if row["superseded_by"] is None}
-    settled: Rule = _settled(rule, before, found=found)
+    before = {row["finding_id"] for row in rows if row["before"]}
+    again = {row["finding_id"] for row in rows if row["again"]}
+    settled: Rule = _settled(rule, before, again, found=found)
     if settled != "latest":
         for name in sorted(before - again):
             await tx.run(_STAND, run_id=run_id, finding_id=name)
@@ -91,10 +91,16 @@ async def settle(tx: Transaction, run_id: UUID, task_id: str, *, found: bool) ->
     return settled
 
 
-def _settled(rule: Rule, before: Collection[str], *, found: bool) -> Rule:
+def _settled(rule: Rule, before: set[str], again: set[str], *, found: bool) -> Rule:
     if not found:
         return "first"
-    return rule if before else "latest"
+    # With nothing to choose between, nobody has to choose.
+    return rule if before and before != again else "latest"
+
+
+async def decided(tx: Transaction, run_id: UUID) -> None:
+    """Say that a person has seen what the retries came to, and left out what should not stand."""
+    await tx.run(_DECIDE, run_id=run_id)
 
 
 async def undecided(tx: Transaction, run_id: UUID) -> list[str]:

@@ -93,21 +93,21 @@ async def get(tx: Transaction, run_id: UUID, review_id: str) -> Review:
         raise NotFound(
             f"run {run_id} has no review {review_id}; `perdure reviews {run_id}` lists its reviews"
         )
-    return _review(tx, row)
+    return from_row(tx, row)
 
 
 async def find(tx: Transaction, prefix: str) -> Review:
     """Return the one review whose id begins so; raises NotFound if there is none or more than one."""
-    rows = await tx.many(_FIND, prefix=prefix)
+    rows = await tx.many(_FIND, prefix=prefix) if prefix.strip() else []
     if len(rows) != 1:
         found = "no review begins" if not rows else "more than one review begins"
         raise NotFound(f"{found} with {prefix!r}; `perdure reviews` lists them")
-    return _review(tx, rows[0])
+    return from_row(tx, rows[0])
 
 
 async def newest_first(tx: Transaction, run_id: UUID | None = None) -> list[Review]:
     """Return the reviews of a run, or of all runs."""
-    return [_review(tx, row) for row in await tx.many(_LIST, run_id=run_id)]
+    return [from_row(tx, row) for row in await tx.many(_LIST, run_id=run_id)]
 
 
 async def decide(tx: Transaction, review: Review, decision: Decision) -> None:
@@ -145,7 +145,8 @@ async def _why_closed(tx: Transaction, review: Review) -> str:
     )
 
 
-def _review(tx: Transaction, row: DictRow) -> Review:
+def from_row(tx: Transaction, row: DictRow) -> Review:
+    """Return the review of a row; raises LedgerDamaged for one that nobody here could have written."""
     with readable(row["run_id"], f"row reviews {row['review_id']}"):
         return _read(tx, row)
 

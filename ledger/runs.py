@@ -93,6 +93,9 @@ async def get(tx: Transaction, run_id: UUID) -> Run:
 
 async def find(tx: Transaction, prefix: str) -> Run:
     """Return the one run that a person means by its id or the beginning of it; raises NotFound or Ambiguous."""
+    with suppress(ValueError, NotFound):
+        # A whole id is looked up as such: however many runs there are.
+        return await get(tx, UUID(prefix.strip()))
     return _run(tx, await _matching(tx, prefix))
 
 

@@ -57,7 +57,12 @@ async def _end(
         reason = "the material does not answer this"
     async with resources.ledger.transaction(run_id) as tx:
         await findings.record(tx, run_id, [_open_question(task, gap) for gap in judged.gaps])
-        await retries.settle(tx, run_id, task.task_id, found=claims > 0)
+        settled = await retries.settle(tx, run_id, task.task_id, found=claims > 0)
+        if blocked and settled is not None and await recorded.claims(tx, run_id, task.task_id):
+            status, reason = (
+                "complete",
+                f"researched anew, and {reason}; what was found before stands",
+            )
         await tasks.end(
             tx, run_id, task, status, reason=reason, gaps=judged.gaps, failures=failures
         )

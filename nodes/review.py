@@ -14,7 +14,7 @@ from uuid import UUID
 from langgraph.runtime import Runtime
 from langgraph.types import Command, interrupt
 
-from ledger import findings, reviews, runs, tasks
+from ledger import findings, retries, reviews, runs, tasks
 from ledger.db import Transaction
 from ledger.errors import NotText
 from ledger.reviews import Choice, Decision, Kind, Review
@@ -55,6 +55,8 @@ async def review(
         return _ask_again(asked, f"nobody has decided this review, it is {decided.status}")
     async with resources.ledger.transaction(run_id) as tx:
         await _apply(tx, run_id, decided, decision)
+        if kind == "sources" and decision.choice in {"approve", "edit"}:
+            await retries.decided(tx, run_id)
         if decision.choice != "reject":
             await runs.set_status(tx, run_id, "running")
         await runs.set_phase(tx, run_id, following)

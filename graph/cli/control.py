@@ -12,6 +12,7 @@ from graph.cli.progress import watch
 from graph.cli.run import resumable, tell
 from graph.cli.session import AsJson, RunName, looked_at_run, settings
 from graph.explaining import explained, origin, retried
+from ledger import integrity
 from ledger.db import Transaction
 from ledger.runs import Run
 
@@ -42,13 +43,15 @@ def explain(run: RunName, *, as_json: AsJson = False) -> None:
     put_text(f"run {told['run_id']}: {told['status']} ({told['phase']})")
     if told["reason"]:
         put_text(f"why: {told['reason']}")
+    for each in told["damage"]:
+        put_text(f"damaged: {each}")
     if told["origin"]:
         fork = told["origin"]
         put_text(f"forked from run {fork['origin_run']} at checkpoint {fork['origin_checkpoint']}")
     for each in told["retries"]:
         put_text(_retry(each))
     if not told["recoveries"]:
-        put_text("it was never recovered: one worker began it and nobody had to take it up again")
+        put_text("it was never recovered: so far no worker has taken it up from another")
     for number, each in zip(range(len(told["recoveries"]), 0, -1), told["recoveries"], strict=True):
         _tell_recovery(number, each)
 
@@ -60,6 +63,7 @@ async def _explained(tx: Transaction, of: Run) -> dict[str, Any]:
         "status": of.status,
         "phase": of.phase,
         "reason": of.reason,
+        "damage": [str(each) for each in await integrity.foreign_changes(tx, of.run_id)],
         "origin": await origin(tx, of.run_id),
         "retries": await retried(tx, of.run_id),
         "recoveries": [{**each, "at": each["at"].isoformat()} for each in recoveries],
@@ -143,4 +147,6 @@ def fork(
     forked = asyncio.run(working.forked(settings(), run, at))
     if as_json:
         put_json({"run_id": str(forked.run_id), "status": forked.status, "phase": forked.phase})
+    else:
+        put_text(str(forked.run_id))
     say(f"run {forked.run_id} begins at that checkpoint; `perdure resume {forked.run_id}` works it")

@@ -34,6 +34,7 @@ from ledger.errors import (
     SealKeyMissing,
     TakeoverBlocked,
 )
+from ledger.payloads import UnknownKey
 from ledger.runs import Status
 from nodes.options import BadInput
 
@@ -78,6 +79,7 @@ _BY_ERROR: tuple[tuple[type[Exception], Code], ...] = (
         )
     ),
     (SealKeyMissing, Code.BLOCKED),
+    (UnknownKey, Code.BLOCKED),
     (LedgerDamaged, Code.BLOCKED),
     (CheckpointDamaged, Code.BLOCKED),
     (CheckpointUnsealed, Code.BLOCKED),

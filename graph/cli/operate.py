@@ -69,12 +69,10 @@ def adopt(
     async def change(ledger: Ledger) -> tuple[UUID, int, int]:
         async with ledger.transaction(actor=who) as tx:
             run_id = await _thread(tx, run)
-            rows = (
-                await integrity.adopt_rows(tx, run_id)
-                if await integrity.is_older(tx, run_id)
-                else 0
-            )
-            return run_id, rows, await checkpoints.adopt(tx, run_id)
+            # Checkpoints first: once its rows are recorded, a run is one that was sealed.
+            adopted = await checkpoints.adopt(tx, run_id)
+            older = await integrity.is_older(tx, run_id)
+            return run_id, await integrity.adopt_rows(tx, run_id) if older else 0, adopted
 
     run_id, rows, adopted = changed(change)
     if as_json:

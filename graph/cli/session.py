@@ -10,7 +10,7 @@ import typer
 from graph.opening import open_ledger
 from graph.settings import Settings, load_settings
 from ledger import runs
-from ledger.db import Ledger, Transaction
+from ledger.db import Ledger, Transaction, readable
 
 T = TypeVar("T")
 
@@ -53,7 +53,9 @@ def looked_at_run(name: str, look: Callable[[Transaction, runs.Run], Awaitable[T
     """Return what one transaction sees of the run that a person means by its id or the beginning of it."""
 
     async def of_run(tx: Transaction) -> T:
-        return await look(tx, await runs.find(tx, name))
+        run = await runs.find(tx, name)
+        with readable(run.run_id, "a row of it"):
+            return await look(tx, run)
 
     return looked(of_run)
 

@@ -53,7 +53,7 @@ async def retried(
     settings: Settings, progress: Progress, name: str, task: str, rule: Rule
 ) -> Worked:
     """Research one branch of a run anew; raises as `retry_run` does."""
-    async with open_runtime(settings, progress) as runtime:
+    async with _drained(settings, progress) as runtime:
         run = await find_run(runtime, name)
         return await _worked(runtime, await retry_run(runtime, run.run_id, task, rule))
 

@@ -99,7 +99,10 @@ BEGIN
                AND checkpoint_id = wanted_id),
            s.seal IS NOT NULL OR EXISTS (
                SELECT FROM ledger.checkpoint_seals WHERE tenant = wanted_tenant AND thread_id = wanted_thread) OR EXISTS (
-               SELECT FROM ledger.write_seals WHERE tenant = wanted_tenant AND thread_id = wanted_thread)
+               SELECT FROM ledger.write_seals WHERE tenant = wanted_tenant AND thread_id = wanted_thread) OR EXISTS (
+               -- A run whose rows are sealed has no checkpoint that never was.
+               SELECT FROM ledger.changes
+                WHERE tenant = wanted_tenant AND run_id = wanted_run AND table_name = 'runs')
       FROM (VALUES (1)) AS one
       LEFT JOIN langgraph.checkpoints AS c
         ON c.thread_id = wanted_thread AND c.checkpoint_ns = wanted_ns AND c.checkpoint_id = wanted_id
@@ -160,14 +163,15 @@ END
 $$;
 
 -- Stores a checkpoint with its blobs, its record (null where the thread is no run) and its seal. LangGraph's own rules, but
--- that a row stored anew is new in all columns. `held` is the fence of a worker that holds the run: it is checked first.
+-- that a row stored anew is new in all columns. `held` is the fence of a worker that holds the run, NULL for whoever does not:
+-- it is checked first, so that nobody writes beside a run's worker, nor without holding a run that was ever held.
 CREATE FUNCTION ledger.store_checkpoint(
     new_tenant text, new_thread text, new_ns text, new_id text, new_parent text, new_checkpoint jsonb, new_metadata jsonb,
     new_channels text[], new_versions text[], new_types text[], new_blobs bytea[], new_record jsonb,
     new_parts jsonb, new_key_id text, new_seal text, held bigint
 ) RETURNS void LANGUAGE plpgsql AS $$
 BEGIN
-    IF held IS NOT NULL THEN
+    IF ledger.run_of(new_thread) IS NOT NULL THEN
         PERFORM ledger.check_fence(new_tenant, ledger.run_of(new_thread), held);
     END IF;
     INSERT INTO langgraph.checkpoint_blobs (thread_id, checkpoint_ns, channel, version, type, blob)
@@ -206,7 +210,7 @@ CREATE FUNCTION ledger.store_writes(
     new_channels text[], new_types text[], new_blobs bytea[], new_key_ids text[], new_seals text[], replaced boolean, held bigint
 ) RETURNS void LANGUAGE plpgsql AS $$
 BEGIN
-    IF held IS NOT NULL THEN
+    IF ledger.run_of(new_thread) IS NOT NULL THEN
         PERFORM ledger.check_fence(new_tenant, ledger.run_of(new_thread), held);
     END IF;
     IF replaced THEN

@@ -53,3 +53,16 @@ BEGIN
     END IF;
 END
 $$;
+
+-- What works on a whole thread (delete, prune, copy onto it) is refused while a worker has its run.
+CREATE FUNCTION ledger.check_unheld(wanted_tenant text, wanted_run uuid) RETURNS void LANGUAGE plpgsql AS $$
+DECLARE
+    holder text;
+BEGIN
+    SELECT owner INTO holder FROM ledger.leases
+     WHERE tenant = wanted_tenant AND run_id = wanted_run AND released_at IS NULL AND expires_at > clock_timestamp() FOR UPDATE;
+    IF FOUND THEN
+        RAISE EXCEPTION 'held' USING ERRCODE = 'PF001', DETAIL = holder;
+    END IF;
+END
+$$;

@@ -34,6 +34,8 @@ CREATE TABLE ledger.retries (
     checkpoint_id text,
     -- open until the branch has ended and the rule was applied
     settled      text        CHECK (settled IN ('first', 'latest', 'review')),
+    -- where a person says whose findings stand: whether they have said it
+    decided      boolean,
     PRIMARY KEY (tenant, run_id, task_id, number),
     FOREIGN KEY (tenant, run_id, task_id) REFERENCES ledger.tasks
 );
@@ -42,6 +44,8 @@ CREATE TABLE ledger.retries (
 -- never: rows that were sealed before this migration stand as they were sealed.
 ALTER TABLE ledger.tasks ADD COLUMN retries integer;
 ALTER TABLE ledger.findings ADD COLUMN retry integer;
+-- What a finding was set aside by when a retry found it again.
+ALTER TABLE ledger.findings ADD COLUMN revived_from text;
 
 CREATE TABLE ledger.forks (
     tenant            text        NOT NULL,
@@ -72,6 +76,10 @@ CREATE TRIGGER record_change AFTER INSERT OR UPDATE OR DELETE ON ledger.retries
     FOR EACH ROW EXECUTE FUNCTION ledger.record_change('task_id', 'number');
 CREATE TRIGGER record_change AFTER INSERT OR UPDATE OR DELETE ON ledger.forks
     FOR EACH ROW EXECUTE FUNCTION ledger.record_change();
+-- Its own hashes have no key, and nothing told of an end that was cut off.
+CREATE TRIGGER record_change AFTER INSERT OR UPDATE OR DELETE ON ledger.audit_log
+    FOR EACH ROW EXECUTE FUNCTION ledger.record_change('sequence');
+
 -- A forged rejection would send a run back.
 CREATE TRIGGER record_change AFTER INSERT OR UPDATE OR DELETE ON ledger.rejected_checkpoints
     FOR EACH ROW EXECUTE FUNCTION ledger.record_change('checkpoint_ns', 'checkpoint_id');
@@ -109,6 +117,8 @@ SELECT 'recoveries', number::text, to_jsonb(r) FROM ledger.recoveries AS r WHERE
 UNION ALL
 SELECT 'retries', concat_ws(' ', task_id, number), to_jsonb(r) FROM ledger.retries AS r
  WHERE tenant = of_tenant AND run_id = of_run
+UNION ALL
+SELECT 'audit_log', sequence::text, to_jsonb(r) FROM ledger.audit_log AS r WHERE tenant = of_tenant AND run_id = of_run
 UNION ALL
 SELECT 'rejected_checkpoints', concat_ws(' ', checkpoint_ns, checkpoint_id), to_jsonb(r)
   FROM ledger.rejected_checkpoints AS r WHERE tenant = of_tenant AND run_id = of_run

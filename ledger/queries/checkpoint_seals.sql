@@ -206,6 +206,8 @@ RETURNING idx;
 -- Whether anything of a thread was sealed, or recorded by a version that seals.
 SELECT EXISTS (SELECT FROM ledger.checkpoint_seals WHERE tenant = %(tenant)s AND thread_id = %(thread_id)s)
     OR EXISTS (SELECT FROM ledger.write_seals WHERE tenant = %(tenant)s AND thread_id = %(thread_id)s)
+    OR EXISTS (SELECT FROM ledger.changes
+                WHERE tenant = %(tenant)s AND run_id = ledger.run_of(%(thread_id)s) AND table_name = 'runs')
     OR EXISTS (SELECT FROM ledger.checkpoint_records
                 WHERE tenant = %(tenant)s AND run_id = ledger.run_of(%(thread_id)s) AND schema_version > 1) AS sealed;
 

@@ -3,7 +3,8 @@
 INSERT INTO ledger.findings (tenant, run_id, finding_id, task_id, attempt, retry, kind, confidence, key_id, body)
 VALUES (%(tenant)s, %(run_id)s, %(finding_id)s, %(task_id)s, %(attempt)s, nullif(%(retry)s, 0), %(kind)s, %(confidence)s,
         %(key_id)s, %(body)s)
-ON CONFLICT (tenant, run_id, finding_id) DO UPDATE SET superseded_by = NULL
+ON CONFLICT (tenant, run_id, finding_id) DO UPDATE
+   SET superseded_by = NULL, revived_from = ledger.findings.superseded_by
  WHERE ledger.findings.superseded_by LIKE 'retry %%';
 
 -- name: SupportFinding :none

@@ -6,6 +6,17 @@ VALUES (%(tenant)s, %(run_id)s, %(origin_run)s, %(origin_checkpoint)s, %(ledger_
 SELECT origin_run, origin_checkpoint, ledger_version, forked_at
   FROM ledger.forks WHERE tenant = %(tenant)s AND run_id = %(run_id)s;
 
+-- name: ReviewAsOf :maybe
+-- From the sealed history, as everything that a fork begins with.
+SELECT (jsonb_populate_record(NULL::ledger.reviews, kept)).*
+  FROM ledger.rows_as_of(%(tenant)s, %(run_id)s, 'reviews', %(version)s) AS kept
+ WHERE kept ->> 'review_id' = %(review_id)s;
+
+-- name: CopyRetries :none
+INSERT INTO ledger.retries
+SELECT copied.* FROM ledger.rows_as_of(%(tenant)s, %(origin)s, 'retries', %(version)s) AS kept,
+       jsonb_populate_record(NULL::ledger.retries, kept || jsonb_build_object('run_id', %(run_id)s::uuid)) AS copied;
+
 -- name: OwnerOfCheckpoint :maybe
 SELECT run_id FROM ledger.checkpoint_records
  WHERE tenant = %(tenant)s AND checkpoint_id = %(checkpoint_id)s LIMIT 1;

@@ -24,7 +24,11 @@ SELECT version, sequence, table_name, row_key FROM ledger.changes
 -- Every version with its seal and with what its changes come to now; what is missing is NULL.
 SELECT version, seal.key_id, seal.seal, seal.content, made.content AS found,
        EXISTS (SELECT FROM ledger.seal_keys AS known WHERE known.tenant = %(tenant)s AND known.key_id = seal.key_id)
-       AS registered
+       AS registered,
+       CASE WHEN seal.seal IS NULL THEN (
+           SELECT string_agg(DISTINCT 'row ' || change.table_name || rtrim(' ' || change.row_key), ', ')
+             FROM ledger.changes AS change
+            WHERE change.tenant = %(tenant)s AND change.run_id = %(run_id)s AND change.version = made.version) END AS rows
   FROM (SELECT version, key_id, seal, content FROM ledger.seals WHERE tenant = %(tenant)s AND run_id = %(run_id)s) AS seal
   FULL JOIN (SELECT version, content FROM ledger.contents WHERE tenant = %(tenant)s AND run_id = %(run_id)s) AS made
        USING (version)

@@ -40,7 +40,9 @@ UPDATE ledger.retries SET settled = %(settled)s
 
 -- name: FindingsOfRetry :many
 -- What was set aside for this retry, and what the retry itself came to.
-SELECT finding_id, coalesce(retry, 0) AS retry, superseded_by FROM ledger.findings
+SELECT finding_id, superseded_by IS NULL AS again,
+       coalesce(superseded_by, revived_from) IS NOT DISTINCT FROM %(mark)s AS before
+  FROM ledger.findings
  WHERE tenant = %(tenant)s AND run_id = %(run_id)s AND task_id = %(task_id)s AND kind <> 'disagreement'
    AND (superseded_by = %(mark)s OR superseded_by IS NULL);
 
@@ -53,5 +55,9 @@ SELECT task_id, number, rule, requested_at, checkpoint_id, settled FROM ledger.r
  WHERE tenant = %(tenant)s AND run_id = %(run_id)s ORDER BY requested_at DESC, task_id;
 
 -- name: UndecidedRetries :many
-SELECT task_id, number FROM ledger.retries
- WHERE tenant = %(tenant)s AND run_id = %(run_id)s AND settled = 'review';
+SELECT DISTINCT task_id FROM ledger.retries
+ WHERE tenant = %(tenant)s AND run_id = %(run_id)s AND settled = 'review' AND decided IS NULL ORDER BY task_id;
+
+-- name: DecideRetries :none
+UPDATE ledger.retries SET decided = true
+ WHERE tenant = %(tenant)s AND run_id = %(run_id)s AND settled = 'review' AND decided IS NULL;

@@ -17,9 +17,12 @@ UPDATE ledger.heads SET key_id = %(key_id)s, seal = %(seal)s WHERE tenant = %(te
 -- name: UsedKeys :many
 SELECT key_id FROM ledger.seal_keys WHERE tenant = %(tenant)s ORDER BY first_used_at;
 
--- name: KeyOfRun :maybe
-SELECT head.key_id, EXISTS (SELECT FROM ledger.seal_keys AS known
-                             WHERE known.tenant = head.tenant AND known.key_id = head.key_id) AS registered
-  FROM ledger.heads AS head WHERE head.tenant = %(tenant)s AND head.run_id = %(run_id)s;
+-- name: KeysOfRun :many
+-- A key that was never registered here is made up: that is damage, and told as such.
+SELECT known.key_id FROM ledger.seal_keys AS known
+ WHERE known.tenant = %(tenant)s
+   AND EXISTS (SELECT FROM ledger.seals AS made
+                WHERE made.tenant = known.tenant AND made.run_id = %(run_id)s AND made.key_id = known.key_id);
+
 -- name: SealVersion :one
 SELECT ledger.seal_version(%(tenant)s, %(run_id)s, %(version)s, %(content)s, %(key_id)s, %(seal)s);

@@ -13,6 +13,9 @@ SELECT set_config('perdure.tenant', %(tenant)s, true),
 -- name: CheckFenceOnly :one
 SELECT ledger.check_fence(%(tenant)s, %(run_id)s, %(fence)s);
 
+-- name: CheckUnheld :one
+SELECT ledger.check_unheld(%(tenant)s, %(run_id)s);
+
 -- name: SeeOneMoment :none
 SET TRANSACTION ISOLATION LEVEL REPEATABLE READ;
 

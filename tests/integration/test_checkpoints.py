@@ -12,7 +12,7 @@ from ledger.errors import (
     CheckpointDamaged,
     CheckpointUnsealed,
 )
-from tests.support.ledgers import new_run
+from ledger.ids import new_run_id
 from tests.support.savers import Story, next_checkpoint, open_saver, stored_story
 
 
@@ -99,7 +99,7 @@ async def test_what_the_plain_saver_wrote_is_loaded_only_once_somebody_adopted_i
         new_pool(database_url, 2, LANGGRAPH_SCHEMA) as pool,
     ):
         plain = AsyncPostgresSaver(pool)
-        story = Story(plain, await new_run(saver.ledger))
+        story = Story(plain, new_run_id())
         for _ in range(3):
             await story.put()
         await story.write("task", ("wave", 1))

@@ -92,7 +92,12 @@ def test_history_is_newest_first(finished: str) -> None:
     assert recorded[-1]["boundary"] == "run_begun"
     assert {"checkpoint_id", "parent_checkpoint", "schema_version", "seal"} <= set(recorded[0])
     assert {record["seal"] for record in recorded} == {"valid"}
-    assert {record["can_fork"] for record in recorded if record["checkpoint_ns"] == ""} == {True}
+    places = {
+        record["boundary"]: record["can_fork"] for record in recorded if not record["checkpoint_ns"]
+    }
+    # At the end there is no next step.
+    assert not places.pop("output_stored")
+    assert set(places.values()) == {True}
     assert {record["can_fork"] for record in recorded if record["checkpoint_ns"]} == {False}
     assert recorded[0]["checkpoint_id"] in perdure("history", finished).text
 

@@ -62,11 +62,11 @@ class TestDamage:
             ("DELETE FROM langgraph.checkpoint_blobs WHERE channel = 'step'", {"checkpoints"}),
             (
                 "SET session_replication_role = replica; UPDATE ledger.audit_log SET actor = 'x'",
-                {"audit log"},
+                {"rows", "audit log"},
             ),
             (
                 "SET session_replication_role = replica; DELETE FROM ledger.audit_log WHERE event = 'run_completed'",
-                {"audit log"},
+                {"rows", "audit log"},
             ),
             ("UPDATE ledger.runs SET report_artifact = corpus_artifact", {"rows", "audit log"}),
             (

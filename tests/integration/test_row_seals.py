@@ -32,6 +32,7 @@ ROWS = (
     "finding_evidence",
     "citations",
     "reviews",
+    "audit_log",
 )
 #: Those that a plain run has no rows of.
 RARE = ("recoveries", "retries", "forks", "rejected_checkpoints")
