@@ -66,6 +66,10 @@ SELECT count(*) AS held FROM ledger.leases
  WHERE run_id = %(run_id)s AND released_at IS NULL AND expires_at > clock_timestamp() + make_interval(secs => %(seconds)s)
 """
 _FENCE = "SELECT fence FROM ledger.leases WHERE run_id = %(run_id)s"
+_EXPIRE = """
+UPDATE ledger.leases SET expires_at = clock_timestamp() - interval '1 hour'
+ WHERE (tenant, run_id) IN (SELECT tenant, run_id FROM ledger.leases WHERE run_id = %(run_id)s FOR UPDATE SKIP LOCKED)
+"""
 _EXPIRES = """
 SELECT count(*) > 0 AS expires FROM information_schema.columns
  WHERE table_schema = 'ledger' AND table_name = 'leases' AND column_name = 'expires_at'
@@ -126,13 +130,10 @@ class Oracle:
         ).format(f"{schema}.{table}", Identifier(schema, table), Identifier(column))
 
     async def expire(self, run_id: UUID) -> None:
-        """Let the lease of a run run out, as the time does."""
+        """Let the lease of a run run out, as the time does; one that a frozen worker is about to take is nobody's yet."""
         if self.expires:
             async with self.ledger.pool.connection() as connection:
-                await connection.execute(
-                    "UPDATE ledger.leases SET expires_at = clock_timestamp() - interval '1 hour' WHERE run_id = %s",
-                    [run_id],
-                )
+                await connection.execute(_EXPIRE, {"run_id": run_id})
 
     async def fence(self, run_id: UUID) -> int:
         """Return the fence of a run, 0 where nobody has taken it yet."""
