@@ -68,7 +68,7 @@ SELECT count(*) AS held FROM ledger.leases
 _FENCE = "SELECT fence FROM ledger.leases WHERE run_id = %(run_id)s"
 _EXPIRE = """
 UPDATE ledger.leases SET expires_at = clock_timestamp() - interval '1 hour'
- WHERE (tenant, run_id) IN (SELECT tenant, run_id FROM ledger.leases WHERE run_id = %(run_id)s FOR UPDATE SKIP LOCKED)
+ WHERE (tenant, run_id) IN (SELECT tenant, run_id FROM ledger.leases WHERE run_id = %(run_id)s FOR NO KEY UPDATE SKIP LOCKED)
 """
 _EXPIRES = """
 SELECT count(*) > 0 AS expires FROM information_schema.columns

@@ -40,7 +40,7 @@ async def killed_in_a_branch(campaign: Campaign, slow: str) -> tuple[Trial, Worl
     world.failures.append(gate)
     running = await campaign.forks.begin(trial)
     await asyncio.to_thread(gate.reached.wait)
-    while len((await campaign.observed(trial, world)).ended) < 2:
+    while await unanswered(campaign, trial, world) != (2, [slow]):
         assert gate.reached.is_set()
     running.kill()
     assert (await running.end()).killed
@@ -48,6 +48,12 @@ async def killed_in_a_branch(campaign: Campaign, slow: str) -> tuple[Trial, Worl
     world.failures.clear()
     campaign.server.settle()
     return trial, world
+
+
+async def unanswered(campaign: Campaign, trial: Trial, world: World) -> tuple[int, list[str]]:
+    """Return how many branches have ended, and which calls have no accepted answer."""
+    run = await campaign.observed(trial, world)
+    return len(run.ended), [asked(each) for each in run.operations if each.status == "open"]
 
 
 async def test_a_worker_stops_after_a_branch_completes(campaign: Campaign) -> None:

@@ -20,7 +20,7 @@ from ledger.migrate import migrations, vars_of
 from ledger.reviews import Decision
 from ledger.sealing import Anchor
 from tests.integration.test_row_seals import ROWS
-from tests.support.ledgers import KEYS, SEAL_KEY, new_run, open_ledger
+from tests.support.ledgers import KEYS, SEAL_KEY, execute, new_run, open_ledger
 
 NEW_KEY = "0e3d" * 16
 WRITERS = 8
@@ -179,13 +179,11 @@ async def test_a_key_is_replaced_by_putting_the_new_one_in_front(ledger: Ledger)
 async def test_nothing_is_sealed_on_top_of_what_was_not(ledger: Ledger) -> None:
     """A row that was written past the ledger is not covered by the next seal."""
     run_id = await new_run(ledger)
-    async with ledger.pool.connection() as connection:
-        await connection.execute("UPDATE ledger.runs SET phase = 'forged'")
+    await execute(ledger, "UPDATE ledger.runs SET phase = 'forged'")
     with pytest.raises(LedgerDamaged, match="version 2 has no seal"):
         await set_phase(ledger, run_id, "search")
-    assert Damage(
-        "seal of version 2", "missing: row runs changed by somebody else"
-    ) in await damage_of(ledger, run_id)
+    by_hand = "missing: row runs changed by somebody else"
+    assert Damage("seal of version 2", by_hand) in await damage_of(ledger, run_id)
 
 
 async def test_a_run_that_was_set_back_is_known_by_whoever_saw_it_further(
