@@ -134,6 +134,13 @@ async def validate_anchor(runtime: Runtime, run: Run, report: Report) -> Found:
         return _unless(run, await integrity.lost_anchor(tx, run.run_id, report.anchor), report)
 
 
+async def check_finished(runtime: Runtime, run: Run) -> None:
+    """Raise RunBlocked for a run whose row says that it is finished and which is not as it was sealed."""
+    async with runtime.ledger.transaction(one_moment=True) as tx:
+        if damage := await integrity.damage(tx, run.run_id):
+            raise blocked(run.run_id, damage)
+
+
 def _unless(run: Run, damage: Sequence[Damage], report: Report) -> Found:
     if not damage:
         return report, None

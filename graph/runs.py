@@ -17,6 +17,7 @@ from langgraph.types import Command, StateSnapshot
 
 from graph.display import run_html
 from graph.errors import RunStuck
+from graph.recovery import check_finished
 from graph.runtime import Runtime, researcher
 from graph.threads import run_config
 from graph.working import working
@@ -80,9 +81,11 @@ def located(corpus: Sequence[str]) -> tuple[str, ...]:
 
 
 async def resume_run(runtime: Runtime, run_id: UUID) -> Outcome:
-    """Go on with a run; a finished one is returned as it is. Raises NotFound, RunHeld, UnknownWorkflow, RunDrained."""
+    """Go on with a run; a finished one is returned as it is. Raises NotFound, RunBlocked, RunHeld, UnknownWorkflow, RunDrained."""
     standing = await outcome(runtime, run_id)
     if standing.run.status in runs.FINISHED:
+        # Whoever wrote into the database that it is finished is not believed.
+        await check_finished(runtime, standing.run)
         return standing
     async with working(runtime, run_id):
         async with runtime.ledger.transaction(run_id) as tx:

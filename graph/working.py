@@ -8,7 +8,7 @@ from contextlib import asynccontextmanager, suppress
 from uuid import UUID
 
 from graph.errors import RunStuck
-from graph.recovery import blocked, recover
+from graph.recovery import blocked, check_finished, recover
 from graph.runtime import Runtime
 from ledger import integrity, leases, runs
 from ledger.errors import CredentialRefused, NotFound, OperationFailed, RunCancelled
@@ -53,6 +53,7 @@ async def _taken_up(runtime: Runtime, run_id: UUID) -> Run | None:
         except NotFound:
             return None
     if run.status in runs.FINISHED:
+        await check_finished(runtime, run)
         return run
     await recover(runtime, run)
     async with runtime.ledger.transaction(run_id) as tx:

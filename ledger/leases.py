@@ -19,6 +19,7 @@ from ledger.db import Ledger, Transaction, application_name
 from ledger.errors import (
     DatabaseUnavailable,
     LeaseLost,
+    LedgerDamaged,
     RunDrained,
     RunHeld,
     TakeoverBlocked,
@@ -80,6 +81,8 @@ async def _take(own: Session) -> int:
     # This process's own run is never taken over by it: its fence would be everybody's who works here.
     if run_id in ledger.held or (seen is not None and not seen["free"]):
         raise _held(run_id, seen)
+    if seen is not None and seen["fence"] is None:
+        raise LedgerDamaged(run_id, "row leases has no fence")
     async with ledger.transaction() as tx:
         row = await _taken(own, tx, seen)
         if row is None:

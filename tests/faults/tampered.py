@@ -10,7 +10,6 @@ from uuid import UUID
 import psycopg
 
 from graph.explaining import explained
-from ledger import runs
 from ledger.errors import LedgerError
 from tests.faults.campaign import Campaign
 from tests.support.checkpoint_tampering import checkpoint_changes
@@ -107,7 +106,11 @@ async def all_changes(url: str, run_id: str, other: str) -> tuple[Tampering, ...
         )
         # What kind of bytes they are and since when is for people: whoever uses them has it from a row of its own.
         found += [each for each in named if each.column not in {"media_type", "created_at"}]
-    return tuple(change for change in found if change.column not in _OF_THE_MOMENT)
+    # A blob of a version that no checkpoint names is read by nobody.
+    unread = "langgraph.checkpoint_blobs: copied"
+    return tuple(
+        change for change in found if change.column not in _OF_THE_MOMENT and change.name != unread
+    )
 
 
 async def judged(campaign: Campaign, server_url: str, scene: Scene, change: Tampering) -> Verdict:
@@ -126,19 +129,18 @@ async def judged(campaign: Campaign, server_url: str, scene: Scene, change: Tamp
 
 async def _verdict(url: str, scene: Scene, change: Tampering, ended: Ended) -> Verdict:
     run_id = UUID(scene.trial.run_id)
-    told, result = [ended.trace], None
+    # What the process says: the row may say that the run is completed because somebody wrote that there.
+    finished, told, result = ended.status == "completed", [ended.trace], None
     async with reading(url) as ledger:
         try:
             async with ledger.transaction() as tx:
                 for one in await explained(tx, run_id):
                     told += [each["reason"] for each in one["rejected"]]
                     told += [*one["reruns"], *one["damage"], one["why"]]
-                finished = (await runs.get(tx, run_id)).status == "completed"
             if finished:
                 result = (await observe(ledger, run_id, scene.world)).result
         except (LedgerError, ValueError, TypeError, LookupError, AttributeError):
-            # What was edited may be what is read here.
-            finished = ended.status == "completed"
+            told.append("what is stored cannot be read")  # it may be what was edited
     return Verdict(change, "finished" if finished else "stopped", "\n".join(told), result)
 
 
