@@ -73,10 +73,12 @@ async def _check(tx: Transaction, run: Run, task_id: str) -> None:
         )
 
 
-async def fork_run(runtime: Runtime, origin: UUID, checkpoint: str) -> Run:
+async def fork_run(
+    runtime: Runtime, origin: UUID, checkpoint: str, effects: forks.Effects = "forbid"
+) -> Run:
     """Begin a new run at a checkpoint of another, with the ledger as it stood then; nobody works it yet.
 
-    `checkpoint` is a checkpoint's id or the beginning of one. The other run stays as it is. Raises NotFound for a
+    `effects` says what becomes of the other's consequences outside. `checkpoint` is a checkpoint's id or the beginning of one. The other run stays as it is. Raises NotFound for a
     checkpoint that is not one of that run's, CheckpointDamaged and LedgerDamaged for what no longer is what was sealed.
     """
     record = await _record(runtime, origin, checkpoint)
@@ -90,7 +92,9 @@ async def fork_run(runtime: Runtime, origin: UUID, checkpoint: str) -> Run:
         # The rows first: the checkpoint's record names the version of the ledger that has them. A fork whose checkpoint is
         # missing is never begun with its question: its recovery says that it has to be made again.
         async with runtime.ledger.transaction(run_id) as tx:
-            await forks.copy(tx, run_id, origin, record.checkpoint_id, record.ledger_version)
+            await forks.copy(
+                tx, run_id, origin, record.checkpoint_id, record.ledger_version, effects
+            )
             if asked is not None:
                 decided = loaded.checkpoint["channel_values"].get("decided", 0)
                 await reviews.ask(tx, run_id, asked.kind, asked.shown, decided)
@@ -147,6 +151,9 @@ async def _copy_checkpoint(
 ) -> None:
     checkpoint = deepcopy(loaded.checkpoint)
     values = checkpoint["channel_values"]
+    # What that run was going to do outside is not this one's: it decides its own.
+    values.pop("effects", None)
+    checkpoint["channel_versions"].pop("effects", None)
     if asked is not None:
         name = reviews.review_id(run_id, asked.kind, asked.shown_digest, values.get("decided", 0))
         values["review"] = {**values["review"], "review_id": name}
