@@ -20,6 +20,7 @@ from ledger.sources import NewSource
 from nodes.material import SearchResult, Skipped
 from nodes.options import BadInput, RunOptions
 from nodes.researchers.base import Researcher
+from nodes.targets.base import Target
 
 T = TypeVar("T")
 
@@ -102,6 +103,14 @@ class Toolbox(Protocol):
         ...
 
 
+class TargetOpener(Protocol):
+    """Opens the places where reports go."""
+
+    def open(self, address: str) -> Target:
+        """Return the target of an address; raises BadInput for one that cannot be used."""
+        ...
+
+
 class Progress(Protocol):
     """Told how far the work is."""
 
@@ -147,6 +156,7 @@ class Resources:
     researcher: Researcher
     toolbox: Toolbox
     reports: Path
+    targets: TargetOpener
     workflow: Workflow
     progress: Progress = field(default_factory=Silent)
 
