@@ -29,7 +29,7 @@ from pydantic_settings import (
 )
 from typing_extensions import override
 
-from ledger.effects import Contract
+from ledger.contracts import Contract
 from nodes.targets.email import checked_address
 from nodes.targets.smtp import mail_server
 

@@ -21,6 +21,9 @@ LedgerError
 ├── RecordTooNew            a checkpoint that a newer version of perdure recorded
 ├── IllegalTransition       a row was not in the state that the change leaves
 ├── ReviewClosed            a review that is decided already, or whose subject has changed
+├── EffectKeyTaken          an idempotency key that stands for another request
+├── EffectClosed            an effect that nobody can say this of any more
+├── EffectsUnsettled        the run waits: nobody knows yet what became of an effect, or it was refused
 ├── ArtifactCorrupt         stored bytes no longer match their digest
 ├── QuoteMismatch           a quote that its text does not hold
 ├── DeliveryRefused         a table of the user's own takes no such row; nothing was written
@@ -192,6 +195,30 @@ class IllegalTransition(LedgerError):
 
 class ReviewClosed(LedgerError):
     """The review is decided already, or what it showed has changed."""
+
+
+class EffectKeyTaken(LedgerError):
+    """An idempotency key stands for another request; it is never sent with a second one."""
+
+    def __init__(self, key: str) -> None:
+        super().__init__(
+            f"the idempotency key {key} stands for another request already, so nothing was recorded or sent under it; give"
+            " what is to be sent a key of its own"
+        )
+
+
+class EffectClosed(LedgerError):
+    """An effect is not in a state in which a person can say this of it."""
+
+    def __init__(self, key: str, status: str) -> None:
+        super().__init__(
+            f"effect {key} is {status}: only one that is in doubt or refused can be settled;"
+            " `perdure effects RUN` shows how each stands"
+        )
+
+
+class EffectsUnsettled(LedgerError):
+    """The run waits for a person, or for a target that did not answer."""
 
 
 class ArtifactCorrupt(LedgerError):

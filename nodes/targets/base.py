@@ -14,8 +14,8 @@ from typing import Any, Protocol, TypeAlias
 from uuid import UUID
 
 from ledger.canonical import Json
+from ledger.contracts import Contract
 from ledger.db import Transaction
-from ledger.effects import Contract
 
 
 @dataclass(frozen=True, slots=True)

@@ -16,7 +16,7 @@ from typing import Final
 from urllib.parse import parse_qsl, unquote
 
 from ledger.canonical import Json
-from ledger.effects import Contract
+from ledger.contracts import Contract
 from nodes.options import BadInput
 from nodes.targets.base import (
     Confirmed,

@@ -21,7 +21,7 @@ from pathlib import Path
 from typing import Final
 
 from ledger.canonical import Json, digest
-from ledger.effects import Contract
+from ledger.contracts import Contract
 from nodes.options import BadInput
 from nodes.targets.base import (
     Absent,

@@ -12,8 +12,8 @@ from urllib.parse import parse_qsl
 
 import httpx
 
+from ledger.contracts import Contract
 from ledger.db import Ledger
-from ledger.effects import Contract
 from nodes.options import BadInput
 from nodes.targets import email, file, postgres, webhook
 from nodes.targets.base import Target

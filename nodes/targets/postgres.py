@@ -11,9 +11,9 @@ from typing import Any, Final
 
 from ledger import deliveries
 from ledger.canonical import Json
+from ledger.contracts import Contract
 from ledger.db import Ledger, Transaction
 from ledger.deliveries import Delivered, Table
-from ledger.effects import Contract
 from ledger.errors import (
     DatabaseFull,
     DatabaseUnavailable,

@@ -17,7 +17,7 @@ from typing import Any, Final
 import httpx
 
 from ledger.canonical import Json, canonical
-from ledger.effects import Contract
+from ledger.contracts import Contract
 from nodes.options import BadInput
 from nodes.targets import replies
 from nodes.targets.base import (
