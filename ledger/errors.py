@@ -26,6 +26,8 @@ LedgerError
 ├── EffectsUnsettled        the run waits: nobody knows yet what became of an effect, or it was refused
 ├── ArtifactCorrupt         stored bytes no longer match their digest
 ├── QuoteMismatch           a quote that its text does not hold
+├── DeliveryRefused         a table of the user's own takes no such row; nothing was written
+├── DeliveryInDoubt         the connection broke while a row was written elsewhere; nobody can tell
 ├── NotText                 text that is no valid Unicode
 └── OperationFailed         an outside call failed; `transient` says whether trying again may help
     └── CredentialRefused   a service knows us no more; the run waits for a valid key
@@ -239,6 +241,14 @@ class ArtifactCorrupt(LedgerError):
 
 class QuoteMismatch(LedgerError):
     """A quote that its text does not hold at the stated place."""
+
+
+class DeliveryRefused(LedgerError):
+    """A table of the user's own takes no such row, and would not another time; nothing was written."""
+
+
+class DeliveryInDoubt(LedgerError):
+    """The connection broke while a row was written in another database: only a look-up tells whether it is there."""
 
 
 class NotText(LedgerError):
