@@ -14,7 +14,7 @@ from ledger import artifacts, effects, runs
 from ledger.canonical import Json
 from ledger.contracts import Contract
 from ledger.db import Ledger
-from ledger.effects import Effect, Mode
+from ledger.effects import Effect, Intent, Mode
 from ledger.faults import FaultPoint, NoFaults
 from nodes.consequences import intent_of
 from nodes.effects import Begun, Carrier, Patience, publication_of
@@ -24,6 +24,17 @@ from tests.support.ledgers import new_run, take
 REPORT = b"# Beans\n\n- They are sown in May. [1]\n"
 #: So that no test waits for what a target does not ask for.
 IMPATIENT = Patience(calls_max=6, first_wait=0.01, wait_max=3.0)
+
+INTENT = Intent(
+    step="publish",
+    mode="publication",
+    kind="webhook",
+    target="https://hooks.example.org/reports",
+    contract=Contract(kind="opaque"),
+    request={"report": "beans"},
+    artifact="sha256:beans",
+    media_type="text/plain",
+)
 
 
 class Died(BaseException):
@@ -60,6 +71,13 @@ async def decided(
     async with ledger.transaction() as tx:
         key = await effects.intend(tx, named, intent)
         return await effects.get(tx, named, key)
+
+
+async def intended(ledger: Ledger) -> Effect:
+    """Record an effect that no target of this process carries out."""
+    run_id = await new_run(ledger)
+    async with ledger.transaction() as tx:
+        return await effects.get(tx, run_id, await effects.intend(tx, run_id, INTENT))
 
 
 async def again(ledger: Ledger, effect: Effect) -> Effect:
