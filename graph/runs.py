@@ -28,6 +28,7 @@ from ledger.ids import new_run_id
 from ledger.reviews import Decision, Review
 from ledger.runs import Run
 from nodes.consequences import targets_of
+from nodes.notices import notice_targets
 from nodes.options import RunOptions, checked_question
 from nodes.publish import report_path
 from nodes.review import checked_decision
@@ -74,12 +75,14 @@ async def start_run(
 
 async def _checked_targets(runtime: Runtime, options: RunOptions) -> RunOptions:
     """Return the options with absolute addresses; raises BadInput for a target that cannot be used, before there is a run."""
-    named: dict[str, tuple[str, ...]] = {}
-    for name, addresses in {"publish": options.publish, "notify": options.notify}.items():
-        found = targets_of(runtime.resources.targets, addresses)
-        for target in found:
-            await target.check()
-        named[name] = tuple(target.address for target in found)
+    opened = runtime.resources.targets
+    found = {
+        "publish": targets_of(opened, options.publish),
+        "notify": notice_targets(opened, options.notify),
+    }
+    for target in [each for targets in found.values() for each in targets]:
+        await target.check()
+    named = {name: tuple(each.address for each in targets) for name, targets in found.items()}
     return options.model_copy(update=named)
 
 

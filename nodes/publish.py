@@ -23,6 +23,7 @@ from ledger.errors import EffectsUnsettled
 from ledger.faults import FaultPoint
 from nodes.consequences import publications, targets_of
 from nodes.effects import Carrier
+from nodes.notices import intend_notices, of_completion
 from nodes.options import RunOptions
 from nodes.resources import Resources, run_id_of
 from nodes.state import ResearchState
@@ -51,13 +52,15 @@ async def publish(
     settled = await _carried_out(resources, run_id, decided)
     resources.ledger.faults.reach(FaultPoint.BEFORE_COMPLETION)
     async with resources.ledger.transaction(run_id) as tx:
-        if (await runs.get(tx, run_id)).status not in runs.FINISHED:
+        run = await runs.get(tx, run_id)
+        told = await intend_notices(tx, resources.targets, run, "done", of_completion(run))
+        if run.status not in runs.FINISHED:
             await runs.set_status(tx, run_id, "running")
             await runs.complete(tx, run_id, report)
     resources.ledger.faults.reach(FaultPoint.AFTER_COMPLETION)
     resources.progress.phase(run_id, "done", f"report saved: {path}")
     step: Json = {"name": "publish", "report": report, "file": path.name}
-    return Command(goto="__end__", update={"effects": settled, "step": step})
+    return Command(goto="__end__", update={"effects": settled | told, "step": step})
 
 
 async def _carried_out(
