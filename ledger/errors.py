@@ -20,7 +20,12 @@ LedgerError
 ├── CheckpointUnsealed      a checkpoint that LangGraph's plain saver wrote; `perdure adopt` seals it
 ├── RecordTooNew            a checkpoint that a newer version of perdure recorded
 ├── IllegalTransition       a row was not in the state that the change leaves
-├── ReviewClosed            a review that is decided already, or whose subject has changed
+├── ReviewClosed            a review that takes no decision, or not this one
+│   ├── ReviewDecided       somebody was quicker; the text says who, and what they decided
+│   ├── ReviewStale         what it showed has changed since, or its run has ended
+│   ├── ReviewLate          its deadline has passed
+│   ├── ReviewForeign       it belongs to another run, or another question was meant
+│   └── AlreadyVoted        two people have to say the same, and this one has spoken
 ├── ArtifactCorrupt         stored bytes no longer match their digest
 ├── QuoteMismatch           a quote that its text does not hold
 ├── NotText                 text that is no valid Unicode
@@ -189,7 +194,31 @@ class IllegalTransition(LedgerError):
 
 
 class ReviewClosed(LedgerError):
-    """The review is decided already, or what it showed has changed."""
+    """A review takes no decision, or not this one; nothing was recorded."""
+
+
+class ReviewDecided(ReviewClosed):
+    """Somebody has decided the review; `decided_by` says who."""
+
+    def __init__(self, message: str, decided_by: str) -> None:
+        super().__init__(message)
+        self.decided_by = decided_by
+
+
+class ReviewStale(ReviewClosed):
+    """What the review showed has changed since, or its run has ended."""
+
+
+class ReviewLate(ReviewClosed):
+    """The deadline of the review has passed."""
+
+
+class ReviewForeign(ReviewClosed):
+    """The answer is to another review than the one that is asked."""
+
+
+class AlreadyVoted(ReviewClosed):
+    """Two people have to say the same of this review, and this one has spoken."""
 
 
 class ArtifactCorrupt(LedgerError):

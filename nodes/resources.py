@@ -18,7 +18,7 @@ from ledger.documents import NewExtraction
 from ledger.journal import Received
 from ledger.sources import NewSource
 from nodes.material import SearchResult, Skipped
-from nodes.options import BadInput, RunOptions
+from nodes.options import BadInput, Policy, RunOptions
 from nodes.researchers.base import Researcher
 
 T = TypeVar("T")
@@ -149,6 +149,8 @@ class Resources:
     reports: Path
     workflow: Workflow
     progress: Progress = field(default_factory=Silent)
+    #: What is set for all runs.
+    policy: Policy = field(default_factory=Policy)
 
 
 def run_id_of(runtime: Runtime[Any]) -> UUID:

@@ -15,7 +15,7 @@ from graph.cli.session import AsJson, looked, settings
 from ledger import reviews as ledger_reviews
 from ledger import runs
 from ledger.db import Transaction
-from ledger.reviews import Decision, Review
+from ledger.questions import Decision, Review
 from nodes.options import BadInput
 
 if TYPE_CHECKING:

@@ -18,7 +18,7 @@ from graph.cli.output import put_json, put_markdown, say
 from graph.cli.progress import Lines, watch
 from graph.cli.session import AsJson, RunName, settings
 from ledger.ids import new_run_id
-from ledger.reviews import Review
+from ledger.questions import Review
 from nodes.options import (
     BRANCHES_MAX,
     QUESTION_CHARACTERS_MAX,

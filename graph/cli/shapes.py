@@ -6,8 +6,8 @@ from typing import Any
 from ledger.citations import Citation
 from ledger.findings import Finding
 from ledger.journal import Operation
+from ledger.questions import Review
 from ledger.records import CheckpointRecord
-from ledger.reviews import Review
 from ledger.runs import Run
 from ledger.sources import Source
 from ledger.tasks import Task
@@ -53,7 +53,9 @@ def of_citation(citation: Citation) -> dict[str, Any]:
 
 def of_source(source: Source) -> dict[str, Any]:
     """Return a row of `perdure sources`."""
-    return source.model_dump(mode="json", exclude={"redirects", "metadata"})
+    return source.model_dump(
+        mode="json", exclude={"redirects", "metadata", "excluded_by", "accepted_by"}
+    )
 
 
 def of_operation(operation: Operation) -> dict[str, Any]:

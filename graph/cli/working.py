@@ -19,8 +19,8 @@ from graph.settings import Settings
 from graph.sweeping import Swept
 from ledger import artifacts
 from ledger.migrate import migrations
+from ledger.questions import Decision, Review
 from ledger.retries import Rule
-from ledger.reviews import Decision, Review
 from ledger.runs import Run
 from nodes.options import RunOptions
 from nodes.resources import Progress

@@ -17,8 +17,8 @@ from ledger.db import Ledger
 from ledger.errors import NotFound
 from ledger.findings import Finding
 from ledger.ids import new_run_id
+from ledger.questions import Decision
 from ledger.retries import Rule
-from ledger.reviews import Decision
 from ledger.verification import verify
 from nodes.options import RunOptions
 from tests.support.inline import with_inline_readers

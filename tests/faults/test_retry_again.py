@@ -13,8 +13,8 @@ from graph.settings import Settings
 from graph.working import working
 from ledger import records, retries, runs, tasks
 from ledger.errors import NotFound
+from ledger.questions import Decision
 from ledger.retries import Rule
-from ledger.reviews import Decision
 from tests.faults.test_retry import CHANGED, Harbour, harbour
 from tests.support.pages import PAGES
 from tests.support.search_server import Failure
