@@ -12,6 +12,7 @@ _BY_STEP = {
     "synthesize": "draft_stored",
     "check": "report_checked",
     "revise": "report_checked",
+    "intend": "before_effect",
     "publish": "output_stored",
     "search": "tool_result_persisted",
     "read": "tool_result_persisted",

@@ -1,6 +1,7 @@
 """The whole topology on one screen.
 
-    START -> plan -> dispatch =Send=> branch -> collect -> dispatch -> compact -> synthesize -> check -> publish -> END
+    START -> plan -> dispatch =Send=> branch -> collect -> dispatch -> compact -> synthesize -> check -> intend -> publish
+          -> END
 
 `plan`, `dispatch` when the research is closed, `check` and `revise` may ask for reviews, as many at once as they like:
 each goes to the node of its kind, and all meet in `decide`, which goes on to what follows the step that asked, back to an
@@ -20,6 +21,7 @@ from nodes.compact import compact
 from nodes.decide import PLACES, decide
 from nodes.decisions.kinds import KINDS
 from nodes.dispatch import dispatch, to_branches
+from nodes.intend import intend
 from nodes.options import RunOptions
 from nodes.plan import plan
 from nodes.publish import publish
@@ -48,7 +50,9 @@ def build_graph(resources: Resources) -> ResearchGraph:
     graph.add_node("synthesize", partial(synthesize, resources))
     graph.add_node("check", partial(check, resources))
     graph.add_node("revise", partial(revise, resources))
-    graph.add_node("publish", partial(publish, resources))
+    graph.add_node("intend", partial(intend, resources))
+    # A fork may begin between the two.
+    graph.add_node("publish", partial(publish, resources), destinations=("intend", END))
     _add_reviews(graph, resources)
 
     graph.add_edge(START, "plan")
@@ -59,7 +63,7 @@ def build_graph(resources: Resources) -> ResearchGraph:
     graph.add_edge("collect", "dispatch")
     graph.add_edge("compact", "synthesize")
     graph.add_edge("synthesize", "check")
-    graph.add_edge("publish", END)
+    graph.add_edge("intend", "publish")
     return graph
 
 

@@ -12,9 +12,9 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
+from graph.cli.shapes import of_review
 from graph.process import SERVER
 from graph.runs import decide, find_run
-from graph.cli.shapes import of_review
 from ledger import reviews
 from ledger.canonical import Json
 from ledger.errors import Ambiguous, LedgerError, NotFound, NotText, ReviewClosed

@@ -30,6 +30,8 @@ from nodes.options import BadInput
 from nodes.researchers.base import Researcher
 from nodes.researchers.extractive import ExtractiveResearcher
 from nodes.resources import Progress, Resources, Silent, Workflow
+from nodes.targets.opening import Targets
+from nodes.targets.smtp import mail_server
 from nodes.tools.extractors import Extractors
 from nodes.tools.toolbox import RunToolbox
 from nodes.tools.web import REDIRECTS_MAX, TIMEOUT_SECONDS, WebSearch
@@ -74,6 +76,9 @@ async def open_runtime(
 
     Raises DatabaseUnavailable, MigrationDrift, SchemaOutdated, EmbeddedPostgresFailed, BadInput.
     """
+    # httpx logs every address whole, and that of the search service may hold a key.
+    for name in ("httpx", "httpcore"):
+        logging.getLogger(name).setLevel(logging.WARNING)
     async with AsyncExitStack() as stack:
         database_url = await stack.enter_async_context(open_database(settings))
         await migrate(database_url)
@@ -101,6 +106,7 @@ async def open_runtime(
             researcher=researcher(settings.model),
             toolbox=toolbox,
             reports=settings.home / "reports",
+            targets=await _targets(settings, ledger, stack),
             workflow=Workflow(WORKFLOW_VERSION, fingerprint(topology())),
             progress=progress or Silent(),
             policy=settings.policy,
@@ -121,11 +127,25 @@ def researcher(model: str) -> Researcher:
 async def _web(settings: Settings, stack: AsyncExitStack) -> WebSearch | None:
     if settings.search_url is None:
         return None
-    # httpx logs every address whole, and that of the search service may hold a key.
-    for name in ("httpx", "httpcore"):
-        logging.getLogger(name).setLevel(logging.WARNING)
     client = httpx.AsyncClient(
         timeout=TIMEOUT_SECONDS, follow_redirects=True, max_redirects=REDIRECTS_MAX
     )
     extractors = await stack.enter_async_context(Extractors(PAGE_READERS))
     return WebSearch(settings.search_url, await stack.enter_async_context(client), extractors)
+
+
+async def _targets(settings: Settings, ledger: Ledger, stack: AsyncExitStack) -> Targets:
+    """Return the opener of targets; its client keeps no connection and passes plain http to no proxy."""
+    client = httpx.AsyncClient(
+        limits=httpx.Limits(max_keepalive_connections=0), mounts={"http://": None}
+    )
+    smtp = settings.smtp_url
+    return Targets(
+        ledger=ledger,
+        client=await stack.enter_async_context(client),
+        mail_server=mail_server(smtp.get_secret_value()) if smtp else None,
+        sender=settings.mail_from,
+        databases={name: url.get_secret_value() for name, url in settings.databases.items()},
+        tokens={host: token.get_secret_value() for host, token in settings.webhook_tokens.items()},
+        contracts=settings.contracts,
+    )

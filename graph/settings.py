@@ -4,6 +4,7 @@ The only place that reads the environment. Everything else is handed a Settings,
 """
 
 import json
+import re
 from pathlib import Path
 from typing import Annotated, Literal
 
@@ -28,9 +29,12 @@ from pydantic_settings import (
 )
 from typing_extensions import override
 
+from ledger.contracts import Contract
 from ledger.questions import Kind
 from nodes.options import Policy
 from nodes.sensitive import SensitiveRule
+from nodes.targets.email import checked_address
+from nodes.targets.smtp import mail_server
 
 PREFIX = "PERDURE_"
 FILE = "perdure.toml"
@@ -73,11 +77,48 @@ def _separated(value: object) -> object:
     return [part.strip() for part in value.split(",") if part.strip()]
 
 
-def _from_json(value: object) -> object:
-    """A variable holds JSON; a file has lists and tables of its own."""
-    return json.loads(value) if isinstance(value, str) else value
+def _json_list(value: object) -> object:
+    """Return a list of tables of perdure.toml, or the JSON list in a variable."""
+    if not isinstance(value, str):
+        return value
+    try:
+        return json.loads(value)
+    except ValueError:
+        raise ValueError("give a JSON list: [{…}, …]") from None
 
 
+def _json_object(value: object) -> object:
+    """Return a table of perdure.toml, or the JSON object in a variable."""
+    if not isinstance(value, str):
+        return value
+    try:
+        return json.loads(value)
+    except ValueError:
+        raise ValueError("give a JSON object: {…}") from None
+
+
+def _mail_server(value: SecretStr) -> SecretStr:
+    mail_server(value.get_secret_value())
+    return value
+
+
+def _token(value: SecretStr) -> SecretStr:
+    text = value.get_secret_value()
+    if not (text and text.isascii() and text.isprintable() and " " not in text):
+        raise ValueError("a token is printable ASCII without spaces")
+    return value
+
+
+def _database_name(value: str) -> str:
+    if not _DATABASE_NAME.fullmatch(value):
+        raise ValueError("a database is named by letters, digits, - and _")
+    return value
+
+
+_DATABASE_NAME = re.compile(r"[A-Za-z0-9_-]+")
+DatabaseName = Annotated[str, AfterValidator(_database_name)]
+DatabaseUrl = Annotated[SecretStr, AfterValidator(_database_url)]
+Token = Annotated[SecretStr, AfterValidator(_token)]
 WebAddress = Annotated[str, AfterValidator(_web_address)]
 
 
@@ -108,6 +149,22 @@ class Settings(BaseSettings):
     """Documents of runs that name none: paths, or pydoc:topics, separated by commas."""
     search_url: WebAddress | None = None
     """A web search that answers as SearXNG does with format=json; unset, no web search."""
+    smtp_url: Annotated[SecretStr, AfterValidator(_mail_server)] | None = None
+    """Where mail is handed in: smtp://user:password@host:587, or smtps://…"""
+    mail_from: Annotated[str, AfterValidator(checked_address)] | None = None
+    """The address that mail comes from."""
+    webhook_tokens: Annotated[dict[str, Token], NoDecode, BeforeValidator(_json_object)] = Field(
+        default_factory=dict[str, Token]
+    )
+    """Tokens that webhooks are sent with, by host or host:port."""
+    databases: Annotated[
+        dict[DatabaseName, DatabaseUrl], NoDecode, BeforeValidator(_json_object)
+    ] = Field(default_factory=dict[DatabaseName, DatabaseUrl])
+    """Other databases that reports may go to, their URLs by the names that targets use."""
+    contracts: Annotated[dict[str, Contract], NoDecode, BeforeValidator(_json_object)] = Field(
+        default_factory=dict[str, Contract]
+    )
+    """What targets guarantee, by the beginning of their addresses; the longest counts."""
     seal_key: Annotated[SecretStr, AfterValidator(_seal_key)] | None = None
     """Secrets that runs are sealed with, separated by commas: the first seals, all verify. Unset, one is made and kept in `home`."""
     tenant: Annotated[str, Field(pattern=r"^[a-z0-9][a-z0-9_-]{0,62}$")] = "default"
@@ -118,7 +175,7 @@ class Settings(BaseSettings):
     """How long a run waits for a worker that gives no more sign of life, before another takes it over."""
     log_level: Literal["DEBUG", "INFO", "WARNING", "ERROR"] = "WARNING"
     """What is worth a line on standard error."""
-    sensitive: Annotated[list[SensitiveRule], NoDecode, BeforeValidator(_from_json)] = Field(
+    sensitive: Annotated[list[SensitiveRule], NoDecode, BeforeValidator(_json_list)] = Field(
         default_factory=list[SensitiveRule]
     )
     """What a person has to release before it is published: a list of {name, pattern} and {name, label}, as JSON."""

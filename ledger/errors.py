@@ -21,13 +21,14 @@ LedgerError
 ├── RecordTooNew            a checkpoint that a newer version of perdure recorded
 ├── IllegalTransition       a row was not in the state that the change leaves
 ├── ReviewClosed            a review that takes no decision, or not this one
-│   ├── ReviewDecided       somebody was quicker; the text says who, and what they decided
-│   ├── ReviewStale         what it showed has changed since, or its run has ended
-│   ├── ReviewLate          its deadline has passed
-│   ├── ReviewForeign       it belongs to another run, or another question was meant
-│   └── AlreadyVoted        two people have to say the same, and this one has spoken
+│   └── ReviewDecided, ReviewStale, ReviewLate, ReviewForeign, AlreadyVoted: why
+├── EffectKeyTaken          an idempotency key that stands for another request
+├── EffectClosed            an effect that nobody can say this of any more
+├── EffectsUnsettled        the run waits: nobody knows yet what became of an effect, or it was refused
 ├── ArtifactCorrupt         stored bytes no longer match their digest
 ├── QuoteMismatch           a quote that its text does not hold
+├── DeliveryRefused         a table of the user's own takes no such row; nothing was written
+├── DeliveryInDoubt         the connection broke while a row was written elsewhere; nobody can tell
 ├── NotText                 text that is no valid Unicode
 └── OperationFailed         an outside call failed; `transient` says whether trying again may help
     └── CredentialRefused   a service knows us no more; the run waits for a valid key
@@ -198,11 +199,7 @@ class ReviewClosed(LedgerError):
 
 
 class ReviewDecided(ReviewClosed):
-    """Somebody has decided the review; `decided_by` says who."""
-
-    def __init__(self, message: str, decided_by: str) -> None:
-        super().__init__(message)
-        self.decided_by = decided_by
+    """Somebody was quicker; the text says who, and what they decided."""
 
 
 class ReviewStale(ReviewClosed):
@@ -221,12 +218,58 @@ class AlreadyVoted(ReviewClosed):
     """Two people have to say the same of this review, and this one has spoken."""
 
 
+class EffectKeyTaken(LedgerError):
+    """An idempotency key stands for another request; it is never sent with a second one."""
+
+    def __init__(self, key: str) -> None:
+        super().__init__(
+            f"the idempotency key {key} stands for another request already, so nothing was recorded or sent under it; give"
+            " what is to be sent a key of its own"
+        )
+
+
+class EffectClosed(LedgerError):
+    """An effect is not in a state in which a person can say this of it."""
+
+    def __init__(self, key: str, status: str) -> None:
+        super().__init__(
+            f"effect {key} is {status}: only one that is in doubt or refused can be settled;"
+            " `perdure effects RUN` shows how each stands"
+        )
+
+
+class EffectsUnsettled(LedgerError):
+    """The run waits for a person, or for a target that did not answer; `unsettled` has key, status and reason of each."""
+
+    def __init__(self, run_id: UUID, unsettled: Sequence[tuple[str, str, str | None]]) -> None:
+        told = "; ".join(f"{key} is {status} ({reason})" for key, status, reason in unsettled)
+        asks = any(status in {"failed", "awaiting_person"} for _, status, _ in unsettled)
+        advice = (
+            "find out what happened there, say so with `perdure effects settle KEY`, then"
+            if asks
+            else "when the target can be reached,"
+        )
+        super().__init__(
+            f"the report of run {run_id} is written, and not all of it was published: {told}. `perdure effects {run_id}`"
+            f" shows them; {advice} `perdure resume {run_id}` goes on"
+        )
+        self.unsettled = tuple(unsettled)
+
+
 class ArtifactCorrupt(LedgerError):
     """Stored bytes no longer match the digest that names them."""
 
 
 class QuoteMismatch(LedgerError):
     """A quote that its text does not hold at the stated place."""
+
+
+class DeliveryRefused(LedgerError):
+    """A table of the user's own takes no such row, and would not another time; nothing was written."""
+
+
+class DeliveryInDoubt(LedgerError):
+    """The connection broke while a row was written in another database: only a look-up tells whether it is there."""
 
 
 class NotText(LedgerError):

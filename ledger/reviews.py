@@ -190,11 +190,9 @@ def _detail(review: Review, decision: Decision) -> dict[str, Json]:
 
 def _closed(now: Review) -> ReviewClosed:
     if now.decision is not None:
-        by = now.decision.decided_by
         return ReviewDecided(
-            f"review {now.review_id} was decided already ({now.decision.choice} by {by});"
-            f" `perdure resume {now.run_id}` goes on with that decision",
-            by,
+            f"review {now.review_id} was decided already ({now.decision.choice} by {now.decision.decided_by});"
+            f" `perdure resume {now.run_id}` goes on with that decision"
         )
     if now.status == "open" and now.is_late:
         return ReviewLate(

@@ -11,6 +11,8 @@ from psycopg_pool import PoolTimeout
 from ledger.errors import (
     DatabaseFull,
     DatabaseUnavailable,
+    DeliveryInDoubt,
+    DeliveryRefused,
     LeaseLost,
     LedgerDamaged,
     LedgerError,
@@ -34,6 +36,50 @@ def wrap_errors() -> Generator[None]:
         ) from error
     except psycopg.Error as error:
         raise _translated(error) from error
+
+
+@contextmanager
+def wrap_refusals() -> Generator[None]:
+    """Turn what a table of the user's own answers to a row that it does not take into DeliveryRefused; the rest passes."""
+    try:
+        yield
+    except psycopg.Error as error:
+        if (error.sqlstate or "")[:2] not in _REFUSING_CLASSES:
+            raise
+        raise _refusal(error) from error
+
+
+@contextmanager
+def wrap_delivery_errors() -> Generator[None]:
+    """Turn what happens to a statement that commits by itself in another database into what became of it."""
+    try:
+        yield
+    except psycopg.Error as error:
+        state = error.sqlstate or ""
+        if state[:2] in _REFUSING_CLASSES:
+            raise _refusal(error) from error
+        if not state or state[:2] == "08" or state in _ENDED_WITHOUT_ANSWER:
+            raise DeliveryInDoubt(
+                "the connection to the other database broke while a row was written"
+            ) from error
+        if state == "53100":
+            raise DatabaseFull("the disk of the other database is full") from error
+        raise WriteConflict(
+            f"the other database took the row back ({type(error).__name__})"
+        ) from error
+
+
+#: Data, constraints, privileges, missing things, read by class: the same row would be refused again.
+_REFUSING_CLASSES: Final = frozenset({"0A", "22", "23", "28", "3F", "42", "44", "P0"})
+#: Of a server that ends its sessions, which it does while a commit waits for a replica, too.
+_ENDED_WITHOUT_ANSWER: Final = frozenset({"57P01", "57P02", "57P03", "57P05"})
+
+
+def _refusal(error: psycopg.Error) -> DeliveryRefused:
+    # Of names and rights the server's message tells what is missing; elsewhere it may hold values.
+    named = (error.sqlstate or "")[:2] in {"42", "3F"}
+    reason = error.diag.message_primary if named else None
+    return DeliveryRefused(f"the table takes no such row: {reason or type(error).__name__}")
 
 
 def _translated(error: psycopg.Error) -> LedgerError:

@@ -21,8 +21,8 @@ from nodes.state import AskedReview, ResearchState, Update
 AFTER: Mapping[str, str] = {
     "plan": "dispatch",
     "dispatch": "compact",
-    "check": "publish",
-    "revise": "publish",
+    "check": "intend",
+    "revise": "intend",
 }
 
 

@@ -17,9 +17,11 @@ from ledger.db import Ledger
 from ledger.documents import NewExtraction
 from ledger.journal import Received
 from ledger.sources import NewSource
+from nodes.effects import Patience
 from nodes.material import SearchResult, Skipped
 from nodes.options import BadInput, Policy, RunOptions
 from nodes.researchers.base import Researcher
+from nodes.targets.base import Targets
 
 T = TypeVar("T")
 
@@ -148,6 +150,8 @@ class Resources:
     toolbox: Toolbox
     reports: Path
     workflow: Workflow
+    targets: Targets
+    patience: Patience = field(default_factory=Patience)
     progress: Progress = field(default_factory=Silent)
     #: What is set for all runs.
     policy: Policy = field(default_factory=Policy)

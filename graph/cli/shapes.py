@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from ledger.citations import Citation
+from ledger.effects import Effect
 from ledger.findings import Finding
 from ledger.journal import Operation
 from ledger.questions import Review
@@ -56,6 +57,17 @@ def of_source(source: Source) -> dict[str, Any]:
     return source.model_dump(
         mode="json", exclude={"redirects", "metadata", "excluded_by", "accepted_by"}
     )
+
+
+def of_effect(effect: Effect) -> dict[str, Any]:
+    """Return a row of `perdure effects`."""
+    fields = {"key", "kind", "mode", "target", "status", "reason", "external_id", "settlement"}
+    attempts = [
+        each.model_dump(mode="json", include={"number", "act", "worker", "started_at", "outcome"})
+        for each in effect.attempts
+    ]
+    shown = effect.model_dump(mode="json", include=fields)
+    return {**shown, "contract": effect.contract.kind, "attempts": attempts}
 
 
 def of_operation(operation: Operation) -> dict[str, Any]:

@@ -35,7 +35,15 @@ ROWS = (
     "audit_log",
 )
 #: Those that a plain run has no rows of.
-RARE = ("review_votes", "recoveries", "retries", "forks", "rejected_checkpoints")
+RARE = (
+    "review_votes",
+    "recoveries",
+    "retries",
+    "forks",
+    "rejected_checkpoints",
+    "effects",
+    "effect_attempts",
+)
 #: What a heartbeat moves, and what is of no use once the transaction is over.
 NOT_SEALED = {"expires_at", "renewed_at", "released_at", "released_as", "transaction"}
 

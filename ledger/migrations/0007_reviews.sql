@@ -37,7 +37,7 @@ CREATE TRIGGER append_only_statement BEFORE TRUNCATE ON ledger.review_votes
 CREATE TRIGGER record_change AFTER INSERT OR UPDATE OR DELETE ON ledger.review_votes
     FOR EACH ROW EXECUTE FUNCTION ledger.record_change('review_id', 'number');
 
--- As before, with the tables of this one.
+-- As before, with the table of this one.
 CREATE OR REPLACE FUNCTION ledger.rows_of(of_tenant text, of_run uuid) RETURNS TABLE (table_name text, row_key text, "row" jsonb)
 LANGUAGE sql STABLE SET timezone = 'UTC' SET bytea_output = 'hex' SET extra_float_digits = 1 AS $$
 SELECT 'runs', '', to_jsonb(r) FROM ledger.runs AS r WHERE tenant = of_tenant AND run_id = of_run
@@ -80,4 +80,9 @@ SELECT 'rejected_checkpoints', concat_ws(' ', checkpoint_ns, checkpoint_id), to_
   FROM ledger.rejected_checkpoints AS r WHERE tenant = of_tenant AND run_id = of_run
 UNION ALL
 SELECT 'forks', '', to_jsonb(r) FROM ledger.forks AS r WHERE tenant = of_tenant AND run_id = of_run
+UNION ALL
+SELECT 'effects', key, to_jsonb(r) FROM ledger.effects AS r WHERE tenant = of_tenant AND run_id = of_run
+UNION ALL
+SELECT 'effect_attempts', concat_ws(' ', key, number), to_jsonb(r) FROM ledger.effect_attempts AS r
+ WHERE tenant = of_tenant AND run_id = of_run
 $$;

@@ -1,0 +1,171 @@
+"""Addresses of targets: which kinds there are, how each is read, and which contract is declared for it.
+
+An address is recorded with the run and opened again by every process that goes on with it: so it is made absolute, and one
+that holds a secret is refused.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from ipaddress import ip_address
+from typing import Final
+from urllib.parse import parse_qsl
+
+import httpx
+
+from ledger.contracts import Contract
+from ledger.db import Ledger
+from nodes.options import BadInput
+from nodes.targets import email, file, postgres, webhook
+from nodes.targets.base import Target
+from nodes.targets.smtp import MailServer
+
+CONTRACTS_SETTING = "PERDURE_CONTRACTS"
+#: Every form of an address, for errors and help.
+FORMS: Final = "file:PATH, https://HOST/PATH (http:// for this machine only), mailto:NAME@HOST, postgres:TABLE or postgres:TABLE@DATABASE"
+
+# Names of parameters that hold keys: the address of a target is recorded and shown.
+_SECRET_PARAMETERS: Final = frozenset(
+    {
+        "access_token", "api_key", "apikey", "auth", "authorization", "key", "passwd", "password", "secret", "sig",
+        "signature", "token",
+    }
+)  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class Targets:
+    """What targets are opened with; graph/runtime.py sets it up."""
+
+    ledger: Ledger
+    client: httpx.AsyncClient | None = None
+    mail_server: MailServer | None = None
+    sender: str | None = None
+    #: URLs of databases by name, tokens of webhooks by host or host:port; both are secret.
+    databases: Mapping[str, str] = field(default_factory=dict[str, str], repr=False)
+    tokens: Mapping[str, str] = field(default_factory=dict[str, str], repr=False)
+    #: Contracts by the beginning of an address; the longest counts.
+    contracts: Mapping[str, Contract] = field(default_factory=dict[str, Contract])
+
+    def open(self, address: str) -> Target:
+        """Return the target that an address names; raises BadInput for one that cannot be used."""
+        return open_target(address, self)
+
+
+def open_target(address: str, targets: Targets) -> Target:
+    """Return the target that an address names.
+
+    Raises BadInput for a kind that there is not, for an address that holds a secret, and for a contract that the kind
+    cannot keep.
+    """
+    scheme, colon, rest = address.strip().partition(":")
+    if not colon or not rest or any(ord(one) < ord(" ") for one in address):
+        raise BadInput(f"no target is written like that; there are: {FORMS}")
+    match scheme.lower():
+        case "file":
+            return _file(rest, targets)
+        case "http" | "https":
+            return _webhook(address.strip(), targets)
+        case "mailto":
+            return _email(rest, targets)
+        case "postgres" | "postgresql":
+            return _postgres(rest, targets)
+        case _:
+            raise BadInput(f"no target is called {scheme}:; there are: {FORMS}")
+
+
+def _file(rest: str, targets: Targets) -> Target:
+    found = file.file_target(rest, file.DEFAULT_CONTRACT)
+    contract = _contract(found.address, targets, file.DEFAULT_CONTRACT, file.KINDS)
+    return file.FileTarget(found.path, found.is_folder, contract)
+
+
+def _webhook(address: str, targets: Targets) -> Target:
+    try:
+        url = httpx.URL(address)
+    except httpx.InvalidURL as error:
+        raise BadInput("that is no URL of a webhook: write https://HOST/PATH") from error
+    if not url.host:
+        raise BadInput("a webhook needs a host: write https://HOST/PATH")
+    if url.userinfo:
+        raise BadInput(
+            "an address is recorded and shown, so it holds no user or password; put a token for the host into"
+            " PERDURE_WEBHOOK_TOKENS"
+        )
+    names = {name.lower() for name, _ in parse_qsl(url.query.decode(), keep_blank_values=True)}
+    if secret := sorted(names & _SECRET_PARAMETERS):
+        raise BadInput(
+            f"an address is recorded and shown, so it holds no {', '.join(secret)}; put a token for the host into"
+            " PERDURE_WEBHOOK_TOKENS"
+        )
+    if "#" in address:
+        raise BadInput("a server never sees what is behind a #; leave it out of the address")
+    if url.scheme == "http" and not _is_this_machine(url.host):
+        raise BadInput(
+            f"what goes to http://{url.host} can be read and changed on its way; write https://, http:// is for this"
+            " machine only"
+        )
+    contract = _contract(str(url), targets, webhook.DEFAULT_CONTRACT, webhook.KINDS)
+    return webhook.WebhookTarget(url, targets.client, _token(url, targets.tokens), contract)
+
+
+def _email(rest: str, targets: Targets) -> Target:
+    contract = _contract(f"mailto:{rest}", targets, email.DEFAULT_CONTRACT, email.KINDS)
+    return email.email_target(rest, targets.mail_server, targets.sender, contract)
+
+
+def _postgres(rest: str, targets: Targets) -> Target:
+    if "/" in rest:
+        raise BadInput(
+            "an address is recorded and shown, so it names no database by its URL: put that into PERDURE_DATABASES"
+            ' ({"NAME": "postgresql://…"}) and write postgres:TABLE@NAME'
+        )
+    text, at, name = rest.partition("@")
+    table = postgres.table_named(text)
+    if not at:
+        contract = _contract(
+            f"postgres:{table}", targets, postgres.OWN_CONTRACT, postgres.OWN_KINDS
+        )
+        return postgres.OwnTableTarget(table, targets.ledger, contract)
+    url = targets.databases.get(name)
+    if url is None:
+        known = ", ".join(sorted(targets.databases)) or "none"
+        raise BadInput(
+            f"no database is called {name!r} in {postgres.SETTING}, which names: {known}; without @NAME a table of the"
+            " ledger's own database is meant"
+        )
+    address = f"postgres:{table}@{name}"
+    contract = _contract(address, targets, postgres.OTHER_CONTRACT, postgres.OTHER_KINDS)
+    return postgres.OtherTableTarget(table, name, url, contract)
+
+
+def _contract(address: str, targets: Targets, default: Contract, kinds: frozenset[str]) -> Contract:
+    """Return the contract that is declared for the longest beginning of an address, or the default."""
+    prefix = max(
+        (one for one in targets.contracts if address.startswith(one)), key=len, default=None
+    )
+    if prefix is None:
+        return default
+    declared = targets.contracts[prefix]
+    if declared.kind not in kinds:
+        raise BadInput(
+            f"{CONTRACTS_SETTING} says that {prefix} is {declared.kind}, and such a target can only be:"
+            f" {', '.join(sorted(kinds))}"
+        )
+    return declared
+
+
+def _token(url: httpx.URL, tokens: Mapping[str, str]) -> str | None:
+    """Return the token of this host; one that is declared with the port counts for that port only."""
+    host = f"[{url.host}]" if ":" in url.host else url.host
+    by_name = {name.lower(): token for name, token in tokens.items()}
+    port = url.port or (443 if url.scheme == "https" else 80)
+    return by_name.get(f"{host}:{port}".lower()) or by_name.get(host.lower())
+
+
+def _is_this_machine(host: str) -> bool:
+    if host == "localhost":
+        return True
+    try:
+        return ip_address(host).is_loopback
+    except ValueError:
+        return False
