@@ -12,7 +12,7 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
-from graph.cli.shapes import of_review
+from graph.cli.shapes import of_review, of_whole_review
 from graph.process import SERVER
 from graph.runs import decide, find_run
 from ledger import reviews
@@ -64,7 +64,7 @@ async def get_review(request: Request) -> Response:
             review = await reviews.find(tx, request.path_params["review_id"])
     except LedgerError as error:
         return _refused(error)
-    return JSONResponse(of_review(review))
+    return JSONResponse(of_whole_review(review))
 
 
 async def decide_review(request: Request) -> Response:
@@ -85,7 +85,7 @@ async def decide_review(request: Request) -> Response:
         decided = await decide(runtime, request.path_params["review_id"], decision)
     except (LedgerError, BadInput) as error:
         return _refused(error)
-    return JSONResponse(of_review(decided))
+    return JSONResponse(of_whole_review(decided))
 
 
 async def _body(request: Request) -> Any:

@@ -75,7 +75,7 @@ class RunOptions(BaseModel):
     )
     review_deadline: str | None = Field(
         default=None,
-        pattern=r"^[1-9][0-9]{0,5}[smhdw]$",
+        pattern=r"^[0-9]{1,6}[smhdw]$",
         description="How long a review waits for a person, for example 3d; unset, for ever",
     )
     at_deadline: AtDeadline = Field(

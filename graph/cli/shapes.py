@@ -13,6 +13,7 @@ from ledger.runs import Run
 from ledger.sources import Source
 from ledger.tasks import Task
 from ledger.workers import Worker
+from nodes.decisions.kinds import KINDS
 
 #: The kind of operation that asks a language model.
 MODEL_CALL = "model"
@@ -95,6 +96,21 @@ def of_review(review: Review) -> dict[str, Any]:
         **review.model_dump(mode="json", include=fields),
         "decided_by": decision.decided_by if decision else None,
         "decision": decision.choice if decision else None,
+    }
+
+
+def of_whole_review(review: Review) -> dict[str, Any]:
+    """Return one review with everything that is known of it, what an edit changes of it among that."""
+    fields = {"decided_at", "votes", "due_at", "at_deadline", "missing", "applied_at"}
+    decision = review.decision
+    return {
+        **of_review(review),
+        **review.model_dump(mode="json", include=fields),
+        "missing": review.missing,
+        "form": KINDS[review.kind].form(review.shown),
+        "comment": decision.comment if decision else None,
+        "edit": decision.edit if decision else None,
+        "response": decision.response if decision else None,
     }
 
 
