@@ -122,8 +122,8 @@ async def pass_deadlines(tx: Transaction, run_id: UUID) -> list[Review]:
     passed = [each for each in await newest_first(tx, run_id) if each.status == "open"]
     for review in (each for each in passed if each.is_late):
         choice: Choice = "reject" if review.at_deadline == "reject" else "approve"
-        comment = f"nobody had decided by {review.due_at}"
-        by_clock = Decision(choice=choice, decided_by=DEADLINE, comment=comment)
+        # Without a comment: of a rejected plan that would be an instruction.
+        by_clock = Decision(choice=choice, decided_by=DEADLINE)
         await _record(tx, review, by_clock, by_deadline=True)
     return [await get(tx, run_id, each.review_id) for each in passed if each.is_late]
 

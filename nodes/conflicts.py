@@ -16,11 +16,14 @@ async def conflicts(
     tx: Transaction, run_id: UUID, claims: Sequence[Claim], disagreements: Sequence[Disagreement]
 ) -> list[Question]:
     """Return a question for each disagreement that nobody has settled, and for each retry that a person decides."""
-    settled = {frozenset(_ids(shown)) for shown in await _settled(tx, run_id)}
-    questions = [
-        Question("conflict", _shown(pair.reason, claims, pair.finding_ids))
+    settled = [set(_ids(shown)) for shown in await _settled(tx, run_id)]
+    left = [
+        pair
         for pair in disagreements
-        if frozenset(pair.finding_ids) not in settled
+        if not any(set(pair.finding_ids) <= together for together in settled)
+    ]
+    questions = [
+        Question("conflict", _shown(reason, claims, ids)) for reason, ids in _grouped(claims, left)
     ]
     for task_id in await retries.undecided(tx, run_id):
         found = await findings.standing(tx, run_id, task_id)
@@ -28,6 +31,19 @@ async def conflicts(
         shown = _shown(both_stand(task_id), claims, own)
         questions.append(Question("conflict", {**shown, "task": task_id}))
     return questions
+
+
+def _grouped(
+    claims: Sequence[Claim], disagreements: Sequence[Disagreement]
+) -> list[tuple[str, list[str]]]:
+    """Return disagreements with their findings, one for the same two texts, whichever tasks found them."""
+    text_of = {claim.finding_id: claim.text for claim in claims}
+    found: dict[frozenset[str], tuple[str, list[str]]] = {}
+    for pair in disagreements:
+        texts = frozenset(text_of[name] for name in pair.finding_ids)
+        _, ids = found.setdefault(texts, (pair.reason, []))
+        ids += [name for name in pair.finding_ids if name not in ids]
+    return list(found.values())
 
 
 async def kept_apart(tx: Transaction, run_id: UUID) -> list[str]:
