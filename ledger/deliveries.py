@@ -67,6 +67,11 @@ class Table:
     def __str__(self) -> str:
         return f"{self.schema}.{self.name}"
 
+    @property
+    def shortly(self) -> str:
+        """Its name, with the schema unless that is public."""
+        return self.name if self.schema == "public" else str(self)
+
     def into(self, statement: SQL) -> Composed:
         """Return a statement about this table."""
         return statement.format(table=Identifier(self.schema, self.name))

@@ -4,6 +4,7 @@ An address is recorded with the run and opened again by every process that goes 
 that holds a secret is refused.
 """
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from ipaddress import ip_address
@@ -23,6 +24,9 @@ CONTRACTS_SETTING = "PERDURE_CONTRACTS"
 #: Every form of an address, for errors and help.
 FORMS: Final = "file:PATH, https://HOST/PATH (http:// for this machine only), mailto:NAME@HOST, postgres:TABLE or postgres:TABLE@DATABASE"
 
+# As it is asked for: names in ASCII (others are encoded by then), addresses of both families.
+_HOST: Final = re.compile(r"[A-Za-z0-9._-]+|[0-9A-Fa-f:.]+")
+_PORT_MAX = 65_535
 # Names of parameters that hold keys: the address of a target is recorded and shown.
 _SECRET_PARAMETERS: Final = frozenset(
     {
@@ -57,14 +61,15 @@ def open_target(address: str, targets: Targets) -> Target:
     Raises BadInput for a kind that there is not, for an address that holds a secret, and for a contract that the kind
     cannot keep.
     """
-    scheme, colon, rest = address.strip().partition(":")
-    if not colon or not rest or any(ord(one) < ord(" ") for one in address):
+    given = address.strip()
+    scheme, colon, rest = given.partition(":")
+    if not colon or not rest or any(ord(one) < ord(" ") for one in given):
         raise BadInput(f"no target is written like that; there are: {FORMS}")
     match scheme.lower():
         case "file":
             return _file(rest, targets)
         case "http" | "https":
-            return _webhook(address.strip(), targets)
+            return _webhook(given, targets)
         case "mailto":
             return _email(rest, targets)
         case "postgres" | "postgresql":
@@ -84,8 +89,10 @@ def _webhook(address: str, targets: Targets) -> Target:
         url = httpx.URL(address)
     except httpx.InvalidURL as error:
         raise BadInput("that is no URL of a webhook: write https://HOST/PATH") from error
-    if not url.host:
-        raise BadInput("a webhook needs a host: write https://HOST/PATH")
+    if not _HOST.fullmatch(url.raw_host.decode()) or not 0 < (url.port or 1) <= _PORT_MAX:
+        raise BadInput(
+            "a webhook needs a host, and a port up to 65535: write https://HOST:PORT/PATH"
+        )
     if url.userinfo:
         raise BadInput(
             "an address is recorded and shown, so it holds no user or password; put a token for the host into"
@@ -123,7 +130,7 @@ def _postgres(rest: str, targets: Targets) -> Target:
     table = postgres.table_named(text)
     if not at:
         contract = _contract(
-            f"postgres:{table}", targets, postgres.OWN_CONTRACT, postgres.OWN_KINDS
+            f"postgres:{table.shortly}", targets, postgres.OWN_CONTRACT, postgres.OWN_KINDS
         )
         return postgres.OwnTableTarget(table, targets.ledger, contract)
     url = targets.databases.get(name)
@@ -133,7 +140,7 @@ def _postgres(rest: str, targets: Targets) -> Target:
             f"no database is called {name!r} in {postgres.SETTING}, which names: {known}; without @NAME a table of the"
             " ledger's own database is meant"
         )
-    address = f"postgres:{table}@{name}"
+    address = f"postgres:{table.shortly}@{name}"
     contract = _contract(address, targets, postgres.OTHER_CONTRACT, postgres.OTHER_KINDS)
     return postgres.OtherTableTarget(table, name, url, contract)
 

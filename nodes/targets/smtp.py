@@ -11,7 +11,7 @@ import ssl
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from ipaddress import ip_address
-from typing import Final
+from typing import Final, cast
 from urllib.parse import unquote, urlsplit
 
 from aiosmtplib import SMTP
@@ -70,9 +70,7 @@ class MailServer:
 
 def mail_server(url: str, context: ssl.SSLContext | None = None) -> MailServer:
     """Read smtp://user:password@host:port or smtps://…; raises BadInput, which tells nothing of it."""
-    form = (
-        f"{SETTING} is no address of a mail server; give smtp://user:password@host:587 or smtps://…"
-    )
+    form = "that is no address of a mail server; give smtp://user:password@host:587 or smtps://…"
     try:
         parts = urlsplit(url)
         port = parts.port
@@ -190,9 +188,11 @@ async def _hand_over(smtp: SMTP, message: bytes, stage: _Stage) -> None:
     response = await smtp.execute_command(b"DATA")
     if response.code != SMTPStatus.start_input:
         raise SMTPResponseException(response.code, response.message)
-    protocol, transport = smtp.protocol, smtp.transport
-    assert protocol is not None
-    assert isinstance(transport, asyncio.WriteTransport)
+    protocol = smtp.protocol
+    if protocol is None:
+        raise ConnectionResetError("cut before the message")
+    # One of another event loop is no subclass of asyncio's.
+    transport = cast("asyncio.WriteTransport", smtp.transport)
     protocol.write(_LINE_DOT.sub(b"..", message))
     # Once more than needed: what was cut before the end is noticed before the end is written.
     await asyncio.sleep(0)
