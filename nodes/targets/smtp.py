@@ -98,6 +98,8 @@ async def deliver(
         async with asyncio.timeout(seconds):
             await _deliver(server, sender, recipients, message, stage)
     except TimeoutError as error:
+        if stage.taken_over:
+            return
         reason = f"the mail server was not done within {seconds:g} s"
         raise MailBroken(reason, ended=stage.ended) from error
     except SMTPResponseException as error:
@@ -121,10 +123,11 @@ async def deliver(
 
 @dataclass(slots=True)
 class _Stage:
-    """How far a delivery is."""
+    """How far a delivery is: `ended` when its end was written, `taken_over` when the server said that it has it."""
 
     name: str = "connecting"
     ended: bool = False
+    taken_over: bool = False
 
 
 async def _deliver(
@@ -207,3 +210,4 @@ async def _hand_over(smtp: SMTP, message: bytes, stage: _Stage) -> None:
     response = await protocol.read_response()
     if response.code // 100 != _DONE:
         raise SMTPResponseException(response.code, response.message)
+    stage.taken_over = True
