@@ -11,6 +11,7 @@ _BY_STEP = {
     "compact": "before_synthesis",
     "synthesize": "draft_stored",
     "check": "report_checked",
+    "intend": "before_effect",
     "publish": "output_stored",
     "search": "tool_result_persisted",
     "read": "tool_result_persisted",

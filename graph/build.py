@@ -1,7 +1,7 @@
 """The whole topology on one screen.
 
     START -> plan -> review_plan -> dispatch =Send=> branch -> collect -> dispatch | review_sources
-          -> compact -> synthesize -> check -> review_report -> publish -> END
+          -> compact -> synthesize -> check -> review_report -> intend -> publish -> END
 
 A review goes back to `plan` when a person answered with something to research, and to the end when they rejected.
 """
@@ -17,6 +17,7 @@ from nodes.check import check
 from nodes.collect import collect
 from nodes.compact import compact
 from nodes.dispatch import dispatch, to_branches
+from nodes.intend import intend
 from nodes.options import RunOptions
 from nodes.plan import plan
 from nodes.publish import publish
@@ -28,7 +29,7 @@ from nodes.synthesize import synthesize
 ResearchGraph: TypeAlias = StateGraph[ResearchState, RunOptions, ResearchInput, ResearchOutput]
 
 #: What follows each review when it is approved, or not asked.
-AFTER_REVIEW: dict[Kind, str] = {"plan": "dispatch", "sources": "compact", "report": "publish"}
+AFTER_REVIEW: dict[Kind, str] = {"plan": "dispatch", "sources": "compact", "report": "intend"}
 
 
 def build_graph(resources: Resources) -> ResearchGraph:
@@ -43,7 +44,9 @@ def build_graph(resources: Resources) -> ResearchGraph:
     graph.add_node("compact", partial(compact, resources))
     graph.add_node("synthesize", partial(synthesize, resources))
     graph.add_node("check", partial(check, resources))
-    graph.add_node("publish", partial(publish, resources))
+    graph.add_node("intend", partial(intend, resources))
+    # A fork may begin between the two.
+    graph.add_node("publish", partial(publish, resources), destinations=("intend", END))
     _add_reviews(graph, resources)
 
     graph.add_edge(START, "plan")
@@ -54,7 +57,7 @@ def build_graph(resources: Resources) -> ResearchGraph:
     graph.add_edge("compact", "synthesize")
     graph.add_edge("synthesize", "check")
     graph.add_edge("check", "review_report")
-    graph.add_edge("publish", END)
+    graph.add_edge("intend", "publish")
     return graph
 
 

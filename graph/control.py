@@ -12,8 +12,20 @@ from graph.rewinding import rewind
 from graph.runs import Outcome, outcome, work
 from graph.runtime import Runtime
 from graph.working import working
-from ledger import forks, integrity, leases, records, retries, reviews, runs, tasks
+from ledger import (
+    effects,
+    forks,
+    integrity,
+    leases,
+    records,
+    retries,
+    reviews,
+    runs,
+    settling,
+    tasks,
+)
 from ledger.db import Transaction
+from ledger.effects import Effect, Settlement
 from ledger.errors import Ambiguous, LedgerDamaged, NotFound
 from ledger.ids import new_run_id
 from ledger.records import CheckpointRecord
@@ -73,10 +85,12 @@ async def _check(tx: Transaction, run: Run, task_id: str) -> None:
         )
 
 
-async def fork_run(runtime: Runtime, origin: UUID, checkpoint: str) -> Run:
+async def fork_run(
+    runtime: Runtime, origin: UUID, checkpoint: str, policy: forks.Effects = "forbid"
+) -> Run:
     """Begin a new run at a checkpoint of another, with the ledger as it stood then; nobody works it yet.
 
-    `checkpoint` is a checkpoint's id or the beginning of one. The other run stays as it is. Raises NotFound for a
+    `policy` says what becomes of the other's consequences outside. `checkpoint` is a checkpoint's id or the beginning of one. The other run stays as it is. Raises NotFound for a
     checkpoint that is not one of that run's, CheckpointDamaged and LedgerDamaged for what no longer is what was sealed.
     """
     record = await _record(runtime, origin, checkpoint)
@@ -90,7 +104,9 @@ async def fork_run(runtime: Runtime, origin: UUID, checkpoint: str) -> Run:
         # The rows first: the checkpoint's record names the version of the ledger that has them. A fork whose checkpoint is
         # missing is never begun with its question: its recovery says that it has to be made again.
         async with runtime.ledger.transaction(run_id) as tx:
-            await forks.copy(tx, run_id, origin, record.checkpoint_id, record.ledger_version)
+            await forks.copy(
+                tx, run_id, origin, record.checkpoint_id, record.ledger_version, policy
+            )
             if asked is not None:
                 decided = loaded.checkpoint["channel_values"].get("decided", 0)
                 await reviews.ask(tx, run_id, asked.kind, asked.shown, decided)
@@ -98,6 +114,30 @@ async def fork_run(runtime: Runtime, origin: UUID, checkpoint: str) -> Run:
         await _copy_checkpoint(runtime, run_id, loaded, asked)
         async with runtime.ledger.transaction() as tx:
             return await runs.get(tx, run_id)
+
+
+async def settle_effect(
+    runtime: Runtime, key: str, happened: str | None, said: Settlement, *, again: bool = False
+) -> Effect:
+    """Record what a person says became of an effect: the target's name for it, or None where it did not happen.
+
+    With `again` it is sent once more when its run goes on. Raises NotFound, EffectClosed.
+    """
+    async with runtime.ledger.transaction(actor=said.settled_by) as tx:
+        effect = await effects.find(tx, key)
+        if (
+            effect.status == "sending"
+            and (await runs.get(tx, effect.run_id)).status in runs.FINISHED
+        ):
+            # Nobody will look into it any more: its run was cancelled.
+            await effects.doubt(tx, effect, len(effect.attempts), "its run was cancelled", 0.0)
+        if happened is not None:
+            await settling.happened(tx, effect, happened, said)
+        elif again:
+            await settling.again(tx, effect, said)
+        else:
+            await settling.did_not_happen(tx, effect, said)
+        return await effects.get(tx, effect.run_id, effect.key)
 
 
 async def _record(runtime: Runtime, origin: UUID, checkpoint: str) -> CheckpointRecord:
@@ -147,6 +187,9 @@ async def _copy_checkpoint(
 ) -> None:
     checkpoint = deepcopy(loaded.checkpoint)
     values = checkpoint["channel_values"]
+    # What that run was going to do outside is not this one's: it decides its own.
+    values.pop("effects", None)
+    checkpoint["channel_versions"].pop("effects", None)
     if asked is not None:
         name = reviews.review_id(run_id, asked.kind, asked.shown_digest, values.get("decided", 0))
         values["review"] = {**values["review"], "review_id": name}

@@ -73,13 +73,14 @@ def _unanswered(attempt: Attempt) -> bool:
 
 
 def _reconciled(operations: Sequence[Operation], report: Report) -> list[dict[str, Any]]:
-    """Answers that had come and were not made use of, and what became of each: no call was made for them."""
+    """Answers that had come and were not made use of, and consequences left in the middle; and what became of each."""
     received = set(report.at_hand.received)
-    return [
+    answers = [
         {"key": each.operation_id, "outcome": each.status}
         for each in operations
         if each.operation_id in received
     ]
+    return answers + [{"key": each.key, "outcome": each.after} for each in report.effects]
 
 
 async def origin(tx: Transaction, run_id: UUID) -> dict[str, Any] | None:

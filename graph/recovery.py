@@ -28,8 +28,9 @@ from ledger.errors import (
     SealKeyMissing,
 )
 from ledger.integrity import Damage
-from ledger.recoveries import Outcome, Report
+from ledger.recoveries import Outcome, Reconciled, Report
 from ledger.runs import Run
+from nodes import consequences
 from nodes.options import RunOptions
 
 # Damage is usually one thing with many consequences.
@@ -157,17 +158,30 @@ def blocked(run_id: UUID, damage: Sequence[Damage]) -> RunBlocked:
         )
     told = [str(each) for each in damage]
     more = f" and {len(told) - TOLD_MAX} more" if len(told) > TOLD_MAX else ""
+    # Of bytes there is no second copy that a fork could begin with.
+    way_out = (
+        "bring the artifact back from a backup of the database, then resume the run"
+        if any(each.part.startswith("artifact") for each in damage)
+        else f"`perdure fork {run_id} --at CHECKPOINT` begins a new run from what was sealed before"
+    )
     return RunBlocked(
         f"run {run_id} is damaged and is not resumed: {'; '.join(told[:TOLD_MAX])}{more}. `perdure verify {run_id}` lists"
-        f" all; `perdure fork {run_id} --at CHECKPOINT` begins a new run from what was sealed before"
+        f" all; {way_out}"
     )
 
 
 async def reconcile(runtime: Runtime, run: Run, report: Report) -> Found:
-    """Find what earlier workers left: answers that stand, answers that nobody used yet, calls without an answer."""
+    """Find what earlier workers left: answers, used or not, calls without an answer, consequences in the middle.
+
+    Those are looked into before anything else is done.
+    """
     async with runtime.ledger.transaction() as tx:
         at_hand = await recoveries.at_hand(tx, run.run_id)
-    return report.model_copy(update={"at_hand": at_hand}), None
+    told = await consequences.reconcile(runtime.resources, run.run_id)
+    looked_into = tuple(
+        Reconciled(key=key, before=before, after=after) for key, before, after in told
+    )
+    return report.model_copy(update={"at_hand": at_hand, "effects": looked_into}), None
 
 
 async def restore(runtime: Runtime, run: Run, report: Report) -> Found:

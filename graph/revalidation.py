@@ -9,7 +9,7 @@ from uuid import UUID
 from pydantic import ValidationError
 
 from graph.runtime import Runtime, researcher
-from ledger import reviews, sources
+from ledger import effects, reviews, sources
 from ledger.errors import CredentialRefused
 from ledger.recoveries import Asked
 from ledger.runs import Run
@@ -17,12 +17,13 @@ from nodes.options import BadInput, RunOptions
 
 
 async def revalidate(runtime: Runtime, run: Run) -> tuple[Asked, ...]:
-    """Ask for the policies, the model, the tools, their credentials, the sources and the approvals of a run."""
+    """Ask for the policies, the model, the tools, their credentials, the targets, the sources and the approvals of a run."""
     questions: dict[str, Callable[[Runtime, Run], Awaitable[str]]] = {
         "policies": _policies,
         "model": _model,
         "tools": _tools,
         "credentials": _credentials,
+        "targets": _targets,
         "sources": _sources,
         "approvals": _approvals,
     }
@@ -62,6 +63,15 @@ async def _tools(runtime: Runtime, run: Run) -> str:
 
 async def _credentials(runtime: Runtime, _run: Run) -> str:
     return await runtime.resources.toolbox.check_credentials()
+
+
+async def _targets(runtime: Runtime, run: Run) -> str:
+    options = _options(run)
+    async with runtime.ledger.transaction() as tx:
+        left = [each.target for each in await effects.of_run(tx, run.run_id) if not each.is_settled]
+    addresses = dict.fromkeys([*options.publish, *options.notify, *left])
+    answers = [await runtime.resources.targets.open(each).check() for each in addresses]
+    return "; ".join(answers) or "nothing is published"
 
 
 async def _sources(runtime: Runtime, run: Run) -> str:

@@ -15,6 +15,7 @@ from langgraph.errors import GraphDrained
 from langgraph.graph.state import CompiledStateGraph
 from langgraph.types import Command, StateSnapshot
 
+from graph import relaying
 from graph.display import run_html
 from graph.errors import RunStuck
 from graph.recovery import check_finished
@@ -26,6 +27,8 @@ from ledger.errors import RunCancelled, RunDrained
 from ledger.ids import new_run_id
 from ledger.reviews import Decision, Review
 from ledger.runs import Run
+from nodes.consequences import targets_of
+from nodes.notices import notice_targets
 from nodes.options import RunOptions, checked_question
 from nodes.publish import report_path
 from nodes.review import checked_decision
@@ -60,6 +63,7 @@ async def start_run(
     corpus = located(options.corpus or runtime.settings.corpus)
     options = options.model_copy(update={"corpus": corpus})
     runtime.resources.toolbox.check(options)
+    options = await _checked_targets(runtime, options)
     name = run_id or new_run_id()
     async with working(runtime, name, new=True):
         workflow = runtime.resources.workflow
@@ -67,6 +71,19 @@ async def start_run(
             body = options.model_dump(mode="json")
             run = await runs.create(tx, name, asked, body, workflow.version, workflow.fingerprint)
         return await work(runtime, run)
+
+
+async def _checked_targets(runtime: Runtime, options: RunOptions) -> RunOptions:
+    """Return the options with absolute addresses; raises BadInput for a target that cannot be used, before there is a run."""
+    opened = runtime.resources.targets
+    found = {
+        "publish": targets_of(opened, options.publish),
+        "notify": notice_targets(opened, options.notify),
+    }
+    for target in [each for targets in found.values() for each in targets]:
+        await target.check()
+    named = {name: tuple(each.address for each in targets) for name, targets in found.items()}
+    return options.model_copy(update=named)
 
 
 def located(corpus: Sequence[str]) -> tuple[str, ...]:
@@ -128,6 +145,8 @@ async def work(runtime: Runtime, run: Run) -> Outcome:
     # A run that is cancelled meanwhile ends here; its row says so.
     with suppress(RunCancelled):
         await _drive(runtime, graph, run, options)
+    if options.notify:
+        await relaying.run_once(runtime)
     return await outcome(runtime, run.run_id)
 
 

@@ -14,7 +14,7 @@ from ledger.records import SCHEMA_VERSION
 from nodes.resources import Workflow
 
 _KINDS: dict[str, type] = {
-    **dict.fromkeys(("step", "tasks", "review", "products", "finished"), dict),
+    **dict.fromkeys(("step", "tasks", "review", "products", "finished", "effects"), dict),
     "ready": list,
     "wave": int,
     "decided": int,
@@ -94,6 +94,7 @@ def record(
         "summary_artifact": (values.get("products") or {}).get("summary"),
         "approval": _approval(values),
         "wave": _wave(values),
+        "effects": values.get("effects") or None,
     }
 
 

@@ -11,9 +11,10 @@ from dataclasses import dataclass
 from functools import partial
 from uuid import UUID
 
+from graph import relaying
 from graph.runs import resume_run
 from graph.runtime import Runtime
-from ledger import workers
+from ledger import outbox, workers
 from ledger.errors import DatabaseUnavailable, LeaseLost, LedgerError, RunDrained, RunHeld
 from ledger.workers import Orphan
 from nodes.options import BadInput
@@ -54,13 +55,18 @@ async def sweep(runtime: Runtime) -> list[Swept]:
     """Take up every run whose worker died and work it to its end or its next pause."""
     async with runtime.ledger.transaction() as tx:
         found = await workers.orphans(tx, patient=False)
+        waiting = await outbox.unsettled_runs(tx)
     free = asyncio.Semaphore(AT_ONCE_MAX)
 
     async def when_free(orphan: Orphan) -> Swept:
         async with free:
             return await _take_up(runtime, orphan)
 
-    return list(await asyncio.gather(*map(when_free, found)))
+    swept = list(await asyncio.gather(*map(when_free, found)))
+    # What their targets did not answer then, they may now.
+    swept += [await _resumed(partial(Swept, run_id, ""), runtime, run_id) for run_id in waiting]
+    await relaying.run_once(runtime)
+    return swept
 
 
 async def watch(runtime: Runtime, tell: Callable[[Swept], None]) -> None:
@@ -84,7 +90,15 @@ async def watch(runtime: Runtime, tell: Callable[[Swept], None]) -> None:
                 if orphan.run_id not in taken | runtime.ledger.held.keys():
                     taken.add(orphan.run_id)
                     group.create_task(take_up(orphan))
+            await _relayed(runtime)
             await runtime.control.wait(pause)
+
+
+async def _relayed(runtime: Runtime) -> None:
+    try:
+        await relaying.run_once(runtime)
+    except LedgerError as error:
+        logger.warning("notices are left for the next look: %s", error)
 
 
 async def _look(runtime: Runtime) -> tuple[float, list[Orphan]]:
@@ -109,8 +123,12 @@ async def _take_up(runtime: Runtime, orphan: Orphan) -> Swept:
             f"it was begun by workflow version {orphan.workflow_version} with another topology; a worker of that version"
             " takes it up",
         )
+    return await _resumed(swept, runtime, orphan.run_id)
+
+
+async def _resumed(swept: "Callable[..., Swept]", runtime: Runtime, run_id: UUID) -> Swept:
     try:
-        run = (await resume_run(runtime, orphan.run_id)).run
+        run = (await resume_run(runtime, run_id)).run
     except (RunHeld, LeaseLost) as error:
         return swept("held", str(error))
     except RunDrained as error:

@@ -11,7 +11,13 @@ from graph.errors import RunStuck
 from graph.recovery import blocked, check_finished, recover
 from graph.runtime import Runtime
 from ledger import integrity, leases, runs
-from ledger.errors import CredentialRefused, NotFound, OperationFailed, RunCancelled
+from ledger.errors import (
+    CredentialRefused,
+    EffectsUnsettled,
+    NotFound,
+    OperationFailed,
+    RunCancelled,
+)
 from ledger.runs import Run, Status
 from ledger.translation import wrap_errors
 from nodes.options import BadInput
@@ -38,7 +44,7 @@ async def working(
             # LangGraph's own statements fail with the driver's errors.
             with wrap_errors():
                 yield run
-        except CredentialRefused as error:
+        except (CredentialRefused, EffectsUnsettled) as error:
             await _stopped(runtime, run_id, "blocked", str(error))
             raise
         except (BadInput, OperationFailed, RunStuck) as error:

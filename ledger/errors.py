@@ -218,7 +218,21 @@ class EffectClosed(LedgerError):
 
 
 class EffectsUnsettled(LedgerError):
-    """The run waits for a person, or for a target that did not answer."""
+    """The run waits for a person, or for a target that did not answer; `unsettled` has key, status and reason of each."""
+
+    def __init__(self, run_id: UUID, unsettled: Sequence[tuple[str, str, str | None]]) -> None:
+        told = "; ".join(f"{key} is {status} ({reason})" for key, status, reason in unsettled)
+        asks = any(status in {"failed", "awaiting_person"} for _, status, _ in unsettled)
+        advice = (
+            "find out what happened there, say so with `perdure effects settle KEY`, then"
+            if asks
+            else "when the target can be reached,"
+        )
+        super().__init__(
+            f"the report of run {run_id} is written, and not all of it was published: {told}. `perdure effects {run_id}`"
+            f" shows them; {advice} `perdure resume {run_id}` goes on"
+        )
+        self.unsettled = tuple(unsettled)
 
 
 class ArtifactCorrupt(LedgerError):

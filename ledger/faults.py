@@ -20,6 +20,9 @@ class FaultPoint(StrEnum):
     AFTER_CHECKPOINT = "after_checkpoint"
     BEFORE_WRITES = "before_writes"
     AFTER_WRITES = "after_writes"
+    BEFORE_SEND = "before_send"
+    AFTER_SEND = "after_send"
+    AFTER_OUTCOME = "after_outcome"
     BEFORE_COMPLETION = "before_completion"
     AFTER_COMPLETION = "after_completion"
 

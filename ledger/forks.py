@@ -5,7 +5,7 @@ them. Ids inside the run stay as they are; decided reviews stay with the run tha
 """
 
 from datetime import datetime
-from typing import Final
+from typing import Final, Literal, TypeAlias
 from uuid import UUID
 
 from pydantic import BaseModel, ConfigDict
@@ -38,6 +38,10 @@ _COPIES: Final = tuple(
 )
 
 
+#: Nothing is carried out; what was done there counts; it is carried out once more.
+Effects: TypeAlias = Literal["forbid", "reuse", "reissue"]
+
+
 class Fork(BaseModel):
     """Where a run began that did not begin with its question."""
 
@@ -47,12 +51,19 @@ class Fork(BaseModel):
     origin_checkpoint: str
     ledger_version: int
     forked_at: datetime
+    #: What becomes of the effects of the run that it comes from; None: of a fork that was made before there were any.
+    effects: Effects | None = None
 
 
 async def copy(
-    tx: Transaction, run_id: UUID, origin: UUID, checkpoint_id: str, version: int
+    tx: Transaction,
+    run_id: UUID,
+    origin: UUID,
+    checkpoint_id: str,
+    version: int,
+    effects: Effects = "forbid",
 ) -> None:
-    """Write the rows of a new run: those of `origin` as they stood at a version of its ledger."""
+    """Write the rows of a new run: those of `origin` as they stood at a version of its ledger, without its effects."""
     for statement in _COPIES:
         await tx.run(statement, run_id=run_id, origin=origin, version=version)
     await tx.run(
@@ -61,9 +72,13 @@ async def copy(
         origin_run=origin,
         origin_checkpoint=checkpoint_id,
         ledger_version=version,
+        effects=effects,
     )
     await audit.append(
-        tx, run_id, "run_forked", {"origin": str(origin), "checkpoint": checkpoint_id}
+        tx,
+        run_id,
+        "run_forked",
+        {"origin": str(origin), "checkpoint": checkpoint_id, "effects": effects},
     )
 
 

@@ -69,6 +69,8 @@ class CheckpointRecord(BaseModel):
     approval: dict[str, Any] | None = None
     #: The number of the wave that is out, and the status of each of its tasks.
     wave: dict[str, Any] | None = None
+    #: What is to be done outside, by key, with its status.
+    effects: dict[str, str] | None = None
     seal: Seal = "missing"
     #: What is wrong with the checkpoint, in words.
     problems: tuple[str, ...] = ()

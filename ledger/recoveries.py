@@ -57,6 +57,14 @@ class AtHand(_Frozen):
     unanswered: tuple[str, ...] = ()
 
 
+class Reconciled(_Frozen):
+    """A consequence that a worker left in the middle, and how it stood before and after it was looked into."""
+
+    key: str
+    before: str
+    after: str
+
+
 class Report(_Frozen):
     """What one recovery found. `reruns` names the steps whose stored results were damaged, so that they run again."""
 
@@ -68,6 +76,7 @@ class Report(_Frozen):
     reruns: tuple[str, ...] = ()
     damage: tuple[str, ...] = ()
     at_hand: AtHand = AtHand()
+    effects: tuple[Reconciled, ...] = ()
     retries: tuple[str, ...] = ()
     asked: tuple[Asked, ...] = ()
     next: tuple[str, ...] = ()

@@ -53,6 +53,15 @@ class RunOptions(BaseModel):
         default=4, ge=1, le=BRANCHES_MAX, description="Tasks researched at the same time"
     )
 
+    publish: tuple[str, ...] = Field(
+        default=(),
+        description="Where the report goes when it is done: file:PATH, https://…, mailto:…, postgres:TABLE",
+    )
+    notify: tuple[str, ...] = Field(
+        default=(),
+        description="Who is told when a person is needed or the run is done, without the run waiting for it: the same forms",
+    )
+
     @field_validator("review")
     @classmethod
     def _known_reviews(cls, value: str) -> str:

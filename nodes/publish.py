@@ -1,42 +1,83 @@
 """Step `publish`: writes the report where the user finds it, and finishes the run.
 
-The only step with outside effects. The file is named by the run and written whole or not at all, so that writing it again
-after a crash changes nothing; the run is finished by its row, after that.
+The only step with outside effects, each recorded by `intend` before. The file in our own folder is named by the run and
+written whole or not at all, so that writing it again after a crash changes nothing; the run is finished by its row, after
+all of them.
 """
 
 import asyncio
 import os
+from collections.abc import Sequence
 from pathlib import Path
 from tempfile import NamedTemporaryFile
+from typing import Any
 from uuid import UUID
 
 from langgraph.runtime import Runtime
+from langgraph.types import Command
 
 from ledger import artifacts, runs
+from ledger.canonical import Json
+from ledger.effects import Effect
+from ledger.errors import EffectsUnsettled
 from ledger.faults import FaultPoint
+from nodes.consequences import publications, targets_of
+from nodes.effects import Carrier
+from nodes.notices import intend_notices, of_completion
 from nodes.options import RunOptions
 from nodes.resources import Resources, run_id_of
-from nodes.state import ResearchState, Update
+from nodes.state import ResearchState
 
 
 async def publish(
     resources: Resources, state: ResearchState, runtime: Runtime[RunOptions]
-) -> Update:
-    """Write the report's file and record that the run is completed."""
+) -> Command[Any]:
+    """Write the report's file, carry out the publications, and record that the run is completed.
+
+    Raises EffectsUnsettled when one of them was refused, is in doubt, or could not be tried: the run is blocked, and goes on
+    from here when it is resumed.
+    """
     run_id = run_id_of(runtime)
     report = state.get("products", {})["report"]
     async with resources.ledger.transaction(run_id) as tx:
         content = await artifacts.get(tx, report)
+        decided = await publications(tx, run_id, report)
+        options = RunOptions.model_validate((await runs.get(tx, run_id)).options)
+    wanted = {each.address for each in targets_of(resources.targets, options.publish)}
+    if wanted - {effect.target for effect in decided}:
+        # A fork that begins between the two steps: nothing is done that was not recorded first.
+        return Command(goto="intend")
     path = report_path(resources.reports, run_id)
     await asyncio.to_thread(write_whole, path, content)
+    settled = await _carried_out(resources, run_id, decided)
     resources.ledger.faults.reach(FaultPoint.BEFORE_COMPLETION)
     async with resources.ledger.transaction(run_id) as tx:
-        if (await runs.get(tx, run_id)).status not in runs.FINISHED:
+        run = await runs.get(tx, run_id)
+        told = await intend_notices(tx, resources.targets, run, "done", of_completion(run))
+        if run.status not in runs.FINISHED:
             await runs.set_status(tx, run_id, "running")
             await runs.complete(tx, run_id, report)
     resources.ledger.faults.reach(FaultPoint.AFTER_COMPLETION)
     resources.progress.phase(run_id, "done", f"report saved: {path}")
-    return {"step": {"name": "publish", "report": report, "file": path.name}}
+    step: Json = {"name": "publish", "report": report, "file": path.name}
+    return Command(goto="__end__", update={"effects": settled | told, "step": step})
+
+
+async def _carried_out(
+    resources: Resources, run_id: UUID, decided: Sequence[Effect]
+) -> dict[str, str]:
+    """Carry out what is not settled yet, all of it before anything that is left over stops the run."""
+    carrier = Carrier(resources.ledger, run_id, resources.patience)
+    carried: list[Effect] = []
+    for effect in decided:
+        if not effect.is_settled:
+            resources.progress.phase(run_id, "publish", f"{effect.target}: {effect.status}")
+            target = resources.targets.open(effect.target)
+            effect = await carrier.carry_out(effect, target)  # noqa: PLW2901  # the same, later
+        carried.append(effect)
+    if unsettled := [effect for effect in carried if not effect.is_settled]:
+        raise EffectsUnsettled(run_id, [(each.key, each.status, each.reason) for each in unsettled])
+    return {effect.key: effect.status for effect in carried}
 
 
 def report_path(folder: Path, run_id: UUID) -> Path:

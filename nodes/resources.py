@@ -17,10 +17,11 @@ from ledger.db import Ledger
 from ledger.documents import NewExtraction
 from ledger.journal import Received
 from ledger.sources import NewSource
+from nodes.effects import Patience
 from nodes.material import SearchResult, Skipped
 from nodes.options import BadInput, RunOptions
 from nodes.researchers.base import Researcher
-from nodes.targets.base import Target
+from nodes.targets.base import Targets
 
 T = TypeVar("T")
 
@@ -103,14 +104,6 @@ class Toolbox(Protocol):
         ...
 
 
-class TargetOpener(Protocol):
-    """Opens the places where reports go."""
-
-    def open(self, address: str) -> Target:
-        """Return the target of an address; raises BadInput for one that cannot be used."""
-        ...
-
-
 class Progress(Protocol):
     """Told how far the work is."""
 
@@ -156,8 +149,9 @@ class Resources:
     researcher: Researcher
     toolbox: Toolbox
     reports: Path
-    targets: TargetOpener
     workflow: Workflow
+    targets: Targets
+    patience: Patience = field(default_factory=Patience)
     progress: Progress = field(default_factory=Silent)
 
 

@@ -48,6 +48,11 @@ def merge_outcomes(current: Outcomes, update: Outcomes | None) -> Outcomes:
     return {} if update is None else {**current, **update}
 
 
+def merge_statuses(current: dict[str, str], update: dict[str, str]) -> dict[str, str]:
+    """Keep the newest status of each effect."""
+    return {**current, **update}
+
+
 def latest(current: dict[str, Any], update: dict[str, Any]) -> dict[str, Any]:
     """Keep what was written last: of parallel branches, the step of the last."""
     return update
@@ -80,6 +85,8 @@ class ResearchState(TypedDict):
     guidance: NotRequired[list[str]]
     #: Artifacts: the working summary, the draft, the report.
     products: NotRequired[dict[str, str]]
+    #: What is to be done outside, by key, with the status that it had when this was stored. A notice named here is sent.
+    effects: Annotated[dict[str, str], merge_statuses]
 
 
 class ResearchOutput(TypedDict):

@@ -25,6 +25,14 @@ app = typer.Typer()
 PANEL = "Take a run in hand"
 
 
+class ForkEffects(StrEnum):
+    """What `perdure fork --effects` takes."""
+
+    FORBID = "forbid"
+    REUSE = "reuse"
+    REISSUE = "reissue"
+
+
 class Rule(StrEnum):
     """Whose findings stand after a retry."""
 
@@ -141,10 +149,16 @@ def fork(
             metavar="CHECKPOINT", help="A checkpoint of `perdure history`, or its beginning."
         ),
     ],
+    effects: Annotated[
+        ForkEffects,
+        typer.Option(
+            help="What becomes of this run's publications in the new one: none, those that were made count, made once more."
+        ),
+    ] = ForkEffects.FORBID,
     as_json: AsJson = False,
 ) -> None:
     """Begin a new run where this one was at a checkpoint, with the ledger as it stood then. This one stays as it is."""
-    forked = asyncio.run(working.forked(settings(), run, at))
+    forked = asyncio.run(working.forked(settings(), run, at, effects.value))
     if as_json:
         put_json({"run_id": str(forked.run_id), "status": forked.status, "phase": forked.phase})
     else:

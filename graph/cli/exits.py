@@ -21,6 +21,9 @@ from ledger.errors import (
     CheckpointDamaged,
     CheckpointUnsealed,
     CredentialRefused,
+    EffectClosed,
+    EffectKeyTaken,
+    EffectsUnsettled,
     LeaseLost,
     LedgerDamaged,
     LedgerError,
@@ -76,6 +79,8 @@ _BY_ERROR: tuple[tuple[type[Exception], Code], ...] = (
             RunBlocked,
             RunWaits,
             CredentialRefused,
+            EffectsUnsettled,
+            EffectKeyTaken,
         )
     ),
     (SealKeyMissing, Code.BLOCKED),
@@ -93,6 +98,7 @@ _BY_ERROR: tuple[tuple[type[Exception], Code], ...] = (
             Ambiguous,
             RunExists,
             ReviewClosed,
+            EffectClosed,
             NotText,
             RetryRefused,
         )

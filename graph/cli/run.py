@@ -65,6 +65,20 @@ def run(
     branches: Annotated[
         int, typer.Option(min=1, max=BRANCHES_MAX, help="Tasks researched at the same time.")
     ] = _DEFAULTS.branches,
+    publish: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="TARGET",
+            help="Where the report goes: file:PATH, https://…, mailto:NAME@HOST, postgres:TABLE; may be given more than once.",
+        ),
+    ] = None,
+    notify: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="TARGET",
+            help="Who is told when a person is needed or the run is done; the same forms.",
+        ),
+    ] = None,
     run_id: Annotated[
         UUID | None, typer.Option(metavar="UUID", help="The id of the new run; unset: a new one.")
     ] = None,
@@ -84,6 +98,8 @@ def run(
         model=model or loaded.model,
         review=review,
         branches=branches,
+        publish=publish or (),
+        notify=notify or (),
     )
     name = run_id or new_run_id()
     with watch() as watched, resumable(watched, None):

@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from ledger.citations import Citation
+from ledger.effects import Effect
 from ledger.findings import Finding
 from ledger.journal import Operation
 from ledger.records import CheckpointRecord
@@ -54,6 +55,17 @@ def of_citation(citation: Citation) -> dict[str, Any]:
 def of_source(source: Source) -> dict[str, Any]:
     """Return a row of `perdure sources`."""
     return source.model_dump(mode="json", exclude={"redirects", "metadata"})
+
+
+def of_effect(effect: Effect) -> dict[str, Any]:
+    """Return a row of `perdure effects`."""
+    fields = {"key", "kind", "mode", "target", "status", "reason", "external_id", "settlement"}
+    attempts = [
+        each.model_dump(mode="json", include={"number", "act", "worker", "started_at", "outcome"})
+        for each in effect.attempts
+    ]
+    shown = effect.model_dump(mode="json", include=fields)
+    return {**shown, "contract": effect.contract.kind, "attempts": attempts}
 
 
 def of_operation(operation: Operation) -> dict[str, Any]:

@@ -10,7 +10,7 @@ from uuid import UUID
 from graph import sweeping
 from graph.build import topology
 from graph.cli.output import say
-from graph.control import fork_run, retry_run
+from graph.control import fork_run, retry_run, settle_effect
 from graph.migrate import migrate
 from graph.opening import open_database
 from graph.runs import Outcome, decide, find_run, resume_run, start_run
@@ -18,6 +18,8 @@ from graph.runtime import Runtime, open_runtime
 from graph.settings import Settings
 from graph.sweeping import Swept
 from ledger import artifacts
+from ledger.effects import Effect, Settlement
+from ledger.forks import Effects
 from ledger.migrate import migrations
 from ledger.retries import Rule
 from ledger.reviews import Decision, Review
@@ -58,11 +60,11 @@ async def retried(
         return await _worked(runtime, await retry_run(runtime, run.run_id, task, rule))
 
 
-async def forked(settings: Settings, name: str, checkpoint: str) -> Run:
+async def forked(settings: Settings, name: str, checkpoint: str, effects: Effects) -> Run:
     """Begin a new run at a checkpoint of another; raises as `fork_run` does."""
     async with open_runtime(settings) as runtime:
         origin = await find_run(runtime, name)
-        return await fork_run(runtime, origin.run_id, checkpoint)
+        return await fork_run(runtime, origin.run_id, checkpoint, effects)
 
 
 async def sweep(settings: Settings, progress: Progress) -> list[Swept]:
@@ -82,6 +84,14 @@ async def decided(settings: Settings, review_id: str, decision: Decision) -> Rev
     """Record a decision; raises as `decide` does."""
     async with open_runtime(settings) as runtime:
         return await decide(runtime, review_id, decision)
+
+
+async def settled(
+    settings: Settings, key: str, happened: str | None, said: Settlement, *, again: bool
+) -> Effect:
+    """Record what a person says about an effect; raises as `settle_effect` does."""
+    async with open_runtime(settings) as runtime:
+        return await settle_effect(runtime, key, happened, said, again=again)
 
 
 async def migrated(settings: Settings) -> list[str]:

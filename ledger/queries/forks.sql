@@ -1,9 +1,9 @@
 -- name: RecordFork :none
-INSERT INTO ledger.forks (tenant, run_id, origin_run, origin_checkpoint, ledger_version)
-VALUES (%(tenant)s, %(run_id)s, %(origin_run)s, %(origin_checkpoint)s, %(ledger_version)s);
+INSERT INTO ledger.forks (tenant, run_id, origin_run, origin_checkpoint, ledger_version, effects)
+VALUES (%(tenant)s, %(run_id)s, %(origin_run)s, %(origin_checkpoint)s, %(ledger_version)s, %(effects)s);
 
 -- name: ForkOf :maybe
-SELECT origin_run, origin_checkpoint, ledger_version, forked_at
+SELECT origin_run, origin_checkpoint, ledger_version, forked_at, effects
   FROM ledger.forks WHERE tenant = %(tenant)s AND run_id = %(run_id)s;
 
 -- name: ReviewAsOf :maybe

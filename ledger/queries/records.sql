@@ -1,6 +1,7 @@
 -- name: ListRecords :many
 SELECT checkpoint_id, checkpoint_ns, parent_checkpoint, schema_version, workflow_version, fingerprint, boundary, phase,
-       step, tasks, fence, created_at, ledger_version, ledger_seal, summary_artifact, approval, wave
+       step, tasks, fence, created_at, ledger_version, ledger_seal, summary_artifact, approval, wave,
+       effects
   FROM ledger.checkpoint_records WHERE tenant = %(tenant)s AND run_id = %(run_id)s
  ORDER BY created_at DESC, checkpoint_id DESC;
 

@@ -10,12 +10,15 @@ raises for what a server answers.
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any, Protocol, TypeAlias
+from typing import Any, Protocol, TypeAlias, runtime_checkable
 from uuid import UUID
 
 from ledger.canonical import Json
 from ledger.contracts import Contract
 from ledger.db import Transaction
+
+#: What a report is.
+MARKDOWN = "text/markdown; charset=utf-8"
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,7 +31,7 @@ class Publication:
     content: bytes
     #: When the run was begun, in UTC: the one time that is the same in every process that sends this.
     begun_at: str
-    media_type: str = "text/markdown; charset=utf-8"
+    media_type: str = MARKDOWN
 
 
 @dataclass(frozen=True, slots=True)
@@ -131,9 +134,18 @@ class Target(Protocol):
         ...
 
 
+@runtime_checkable
 class TransactionalTarget(Target, Protocol):
     """A target in the ledger's own database: it commits with the row that says so."""
 
     async def send_in(self, tx: Transaction, sending: Sending) -> Sent:
         """Carry it out in this transaction."""
+        ...
+
+
+class Targets(Protocol):
+    """Opens targets with what is set up in this process."""
+
+    def open(self, address: str) -> Target:
+        """Return the target at an address; raises BadInput with the forms that exist."""
         ...
