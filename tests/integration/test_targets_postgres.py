@@ -118,6 +118,10 @@ WRONG = {
     CREATE.replace("PRIMARY KEY", ""): "no unique or exclusion constraint",
     CREATE.replace("markdown text", "markdown varchar(10)"): "StringDataRightTruncation",
     CREATE.replace("markdown text NOT NULL", "markdown text CHECK (false)"): "CheckViolation",
+    "CREATE TABLE questions (question text PRIMARY KEY);"
+    + CREATE.replace(
+        "question text", "question text REFERENCES questions INITIALLY DEFERRED"
+    ): "ForeignKeyViolation",
     f"{CREATE}; CREATE RULE none AS ON INSERT TO reports DO INSTEAD NOTHING": "",
 }
 
