@@ -5,7 +5,7 @@ that holds a secret is refused.
 """
 
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from ipaddress import ip_address
 from typing import Final
@@ -41,7 +41,8 @@ class Targets:
     """What targets are opened with; graph/runtime.py sets it up."""
 
     ledger: Ledger
-    client: httpx.AsyncClient | None = None
+    #: Returns the client of this process, which is opened when the first webhook is.
+    client: Callable[[], httpx.AsyncClient] | None = None
     mail_server: MailServer | None = None
     sender: str | None = None
     #: URLs of databases by name, tokens of webhooks by host or host:port; both are secret.
@@ -112,7 +113,8 @@ def _webhook(address: str, targets: Targets) -> Target:
             " machine only"
         )
     contract = _contract(str(url), targets, webhook.DEFAULT_CONTRACT, webhook.KINDS)
-    return webhook.WebhookTarget(url, targets.client, _token(url, targets.tokens), contract)
+    client = targets.client() if targets.client else None
+    return webhook.WebhookTarget(url, client, _token(url, targets.tokens), contract)
 
 
 def _email(rest: str, targets: Targets) -> Target:
