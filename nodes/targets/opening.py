@@ -24,6 +24,8 @@ CONTRACTS_SETTING = "PERDURE_CONTRACTS"
 #: Every form of an address, for errors and help.
 FORMS: Final = "file:PATH, https://HOST/PATH (http:// for this machine only), mailto:NAME@HOST, postgres:TABLE or postgres:TABLE@DATABASE"
 
+# No control characters, and no halves of characters, which arguments of a command line hold for bytes that are no UTF-8.
+_TEXT: Final = re.compile(r"[^\x00-\x1f\x7f\ud800-\udfff]+")
 # As it is asked for: names in ASCII (others are encoded by then), addresses of both families.
 _HOST: Final = re.compile(r"[A-Za-z0-9._-]+|[0-9A-Fa-f:.]+")
 _PORT_MAX = 65_535
@@ -64,7 +66,7 @@ def open_target(address: str, targets: Targets) -> Target:
     """
     given = address.strip()
     scheme, colon, rest = given.partition(":")
-    if not colon or not rest or any(ord(one) < ord(" ") for one in given):
+    if not colon or not rest or not _TEXT.fullmatch(given):
         raise BadInput(f"no target is written like that; there are: {FORMS}")
     match scheme.lower():
         case "file":
@@ -88,9 +90,12 @@ def _file(rest: str, targets: Targets) -> Target:
 def _webhook(address: str, targets: Targets) -> Target:
     try:
         url = httpx.URL(address)
-    except httpx.InvalidURL as error:
+        host, port = url.host, url.port
+    # UnicodeError: a host that claims to be encoded and is not.
+    except (httpx.InvalidURL, UnicodeError) as error:
         raise BadInput("that is no URL of a webhook: write https://HOST/PATH") from error
-    if not _HOST.fullmatch(url.raw_host.decode()) or not 0 < (url.port or 1) <= _PORT_MAX:
+    has_port = port is None or 0 < port <= _PORT_MAX
+    if not _HOST.fullmatch(url.raw_host.decode()) or not has_port:
         raise BadInput(
             "a webhook needs a host, and a port up to 65535: write https://HOST:PORT/PATH"
         )
@@ -107,9 +112,9 @@ def _webhook(address: str, targets: Targets) -> Target:
         )
     if "#" in address:
         raise BadInput("a server never sees what is behind a #; leave it out of the address")
-    if url.scheme == "http" and not _is_this_machine(url.host):
+    if url.scheme == "http" and not _is_this_machine(host):
         raise BadInput(
-            f"what goes to http://{url.host} can be read and changed on its way; write https://, http:// is for this"
+            f"what goes to http://{host} can be read and changed on its way; write https://, http:// is for this"
             " machine only"
         )
     contract = _contract(str(url), targets, webhook.DEFAULT_CONTRACT, webhook.KINDS)
