@@ -10,7 +10,7 @@ from ledger import forks, records, retries
 from ledger import runs as ledger_runs
 from ledger.db import Transaction
 from ledger.errors import NotFound
-from ledger.reviews import Decision
+from ledger.questions import Decision
 from ledger.runs import FINISHED, Run
 from nodes.options import RunOptions
 from tests.support.observed import observe
