@@ -109,6 +109,7 @@ async def open_runtime(
             targets=await _targets(settings, ledger, stack),
             workflow=Workflow(WORKFLOW_VERSION, fingerprint(topology())),
             progress=progress or Silent(),
+            policy=settings.policy,
         )
         callbacks = await stack.enter_async_context(tracing(show_text=settings.trace_documents))
         yield Runtime(settings, resources, saver_pool, callbacks)

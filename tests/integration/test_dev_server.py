@@ -15,7 +15,7 @@ from graph.settings import load_settings
 from graph.working import working
 from ledger import reviews
 from ledger.ids import new_run_id
-from ledger.reviews import Decision
+from ledger.questions import Decision
 from tests.support.commands import Ended, end, start
 from tests.support.dev_server import DevServer, dev_server
 from tests.support.langsmith_endpoint import Received, langsmith_endpoint

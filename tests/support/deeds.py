@@ -12,7 +12,7 @@ from ledger import runs as ledger_runs
 from ledger.db import Transaction
 from ledger.effects import Settlement
 from ledger.errors import EffectsUnsettled, NotFound
-from ledger.reviews import Decision
+from ledger.questions import Decision
 from ledger.runs import FINISHED, Run
 from nodes.options import RunOptions
 from tests.support.observed import observe
