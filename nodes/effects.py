@@ -17,7 +17,7 @@ from ledger.canonical import Json
 from ledger.contracts import Act, AskPerson, LookUp, Send, Wait
 from ledger.db import Ledger, Transaction
 from ledger.effects import Effect
-from ledger.errors import RunCancelled
+from ledger.errors import IllegalTransition, RunCancelled
 from ledger.faults import FaultPoint
 from ledger.runs import Run
 from nodes.targets.base import (
@@ -49,6 +49,13 @@ class Patience:
     first_wait: float = 0.5
     #: A target that asks for more patience than this is left for later.
     wait_max: float = 120.0
+
+
+class _StoodStill(Exception):
+    """Between the record of an attempt and the call, more time passed than a lease gives."""
+
+    def __init__(self) -> None:
+        super().__init__("its worker stood still for longer than its lease before it was sent")
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,9 +117,17 @@ class Carrier:
                 assert_never(following)
 
     async def call(self, begun: Begun, target: Target) -> Effect:
-        """Call the target and commit what it said."""
+        """Call the target and commit what it said.
+
+        Raises LeaseLost, IllegalTransition and RunCancelled with nothing sent where it may not be sent any more.
+        """
         self.ledger.faults.reach(FaultPoint.BEFORE_SEND)
-        sending = await self._sending(begun.effect)
+        try:
+            sending = await self._sending(begun)
+        except (RunCancelled, _StoodStill) as error:
+            if begun.act == "look_up":
+                raise
+            return await self._observed(begun, NotSent(str(error)))
         if begun.effect.contract.kind == "transactional":
             assert isinstance(target, TransactionalTarget), target.kind
             async with self.ledger.transaction(self.run_id) as tx:
@@ -134,8 +149,19 @@ class Carrier:
                 await self._recorded(tx, begun, said)
             raise
 
-    async def _sending(self, effect: Effect) -> Sending:
-        async with self.ledger.transaction() as tx:
+    async def _sending(self, begun: Begun) -> Sending:
+        """Return what is sent, if it still may be.
+
+        Whoever was frozen since the attempt was recorded, and wakes, finds out here: the run is another's, or the effect is,
+        or it may be by now. Nobody waits for longer than the lease and the request's own time.
+        """
+        async with self.ledger.transaction(self.run_id) as tx:
+            effect = await effects.get(tx, begun.effect.run_id, begun.effect.key)
+            newest = effect.attempts[-1]
+            if newest.number != begun.number or newest.outcome != "started":
+                raise IllegalTransition(f"effect {effect.key} is worked by another")
+            if begun.act == "send" and newest.age_seconds >= self.ledger.lease_seconds:
+                raise _StoodStill
             run = await runs.get(tx, effect.run_id)
             content = await artifacts.get(tx, effect.artifact)
         publication = publication_of(run, effect.artifact, content, effect.media_type)

@@ -10,11 +10,13 @@ from uuid import UUID
 from psycopg.sql import SQL, Composed, Identifier
 
 from graph.settings import Settings
+from ledger import audit, reviews
 from ledger.db import Connection, Ledger
 from ledger.errors import NotFound
 from ledger.journal import Operation
 from ledger.verification import verify
-from tests.faults.consequences import Consequences, problems_of
+from tests.faults import consequences, decisions
+from tests.faults.consequences import Consequences
 from tests.faults.outside import World
 from tests.faults.proxy import CANARY
 from tests.support.ledgers import SEAL_KEY
@@ -25,9 +27,9 @@ LEASE_SECONDS = Settings.model_fields["lease_seconds"].default
 #: Of these a run has as many rows as an uninterrupted one: each was written once.
 WRITTEN_ONCE = (
     *("tasks", "operations", "sources", "evidence", "findings", "finding_evidence", "citations"),
-    *("reviews", "effects", "effect_keys"),
+    *("effects", "effect_keys"),
 )
-TOLD_ONCE = ("run_created", "run_completed", "run_cancelled", "review_decided")
+TOLD_ONCE = ("run_created", "run_completed", "run_cancelled")
 
 _COLUMNS = """
 SELECT table_schema, table_name, min(column_name) AS name FROM information_schema.columns
@@ -163,8 +165,16 @@ class Oracle:
                 for check in await verify(tx, run_id)
                 if not check.ok
             ]
+            asked = await reviews.newest_first(tx, run_id)
+            entries = await audit.entries(tx, run_id)
+        completed = observed.status == "completed"
+        problems += decisions.problems_of(asked, entries, done=completed)
+        counted = {
+            "reviews": decisions.asked_without_harm(asked),
+            "decisions": decisions.told_decisions(asked, entries),
+        }
         async with self.ledger.pool.connection() as connection:
-            rows = await self._rows(connection, run_id)
+            rows = counted | await self._rows(connection, run_id)
             chains = await (await connection.execute(_BROKEN_CHAINS, {"run_id": run_id})).fetchall()
             if await _value(connection, _LOCKS):
                 problems.append("a lock is held by nobody who lives")
@@ -173,8 +183,7 @@ class Oracle:
             ):
                 problems.append("a lease lasts for longer than its time")
         carried = await self.consequences.of(run_id, world.taken)
-        completed = observed.status == "completed"
-        problems += problems_of(carried, world.taken, published, done=completed)
+        problems += consequences.problems_of(carried, world.taken, published, done=completed)
         problems += [f"the chain of checkpoints {each['checkpoint_ns']!r} forks" for each in chains]
         if observed.broken_entry is not None:
             problems.append(f"entry {observed.broken_entry} of the audit log does not follow")
