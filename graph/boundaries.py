@@ -11,6 +11,7 @@ _BY_STEP = {
     "compact": "before_synthesis",
     "synthesize": "draft_stored",
     "check": "report_checked",
+    "revise": "report_checked",
     "intend": "before_effect",
     "publish": "output_stored",
     "search": "tool_result_persisted",
@@ -24,7 +25,7 @@ def boundary_of(values: Mapping[str, Any], checkpoint_ns: str) -> str:
     """Return the name of a checkpoint's boundary from its channel values; a branch's checkpoints have a namespace."""
     last: dict[str, str] = values.get("step") or {}
     step = last.get("name")
-    if values.get("review"):
+    if values.get("reviews"):
         return "before_review"
     if step == "dispatch" and not values.get("ready"):
         return "before_compaction"

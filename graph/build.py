@@ -1,9 +1,11 @@
 """The whole topology on one screen.
 
-    START -> plan -> review_plan -> dispatch =Send=> branch -> collect -> dispatch | review_sources
-          -> compact -> synthesize -> check -> review_report -> intend -> publish -> END
+    START -> plan -> dispatch =Send=> branch -> collect -> dispatch -> compact -> synthesize -> check -> intend -> publish
+          -> END
 
-A review goes back to `plan` when a person answered with something to research, and to the end when they rejected.
+`plan`, `dispatch` when the research is closed, `check` and `revise` may ask for reviews, as many at once as they like:
+each goes to the node of its kind, and all meet in `decide`, which goes on to what follows the step that asked, back to an
+earlier one, or to the end.
 """
 
 from functools import partial
@@ -12,10 +14,12 @@ from typing import Any, TypeAlias, cast
 from langgraph.graph import END, START, StateGraph
 
 from graph.branch import build_branch
-from ledger.reviews import Kind
+from nodes.asking import AFTER, to_reviews
 from nodes.check import check
 from nodes.collect import collect
 from nodes.compact import compact
+from nodes.decide import PLACES, decide
+from nodes.decisions.kinds import KINDS
 from nodes.dispatch import dispatch, to_branches
 from nodes.intend import intend
 from nodes.options import RunOptions
@@ -23,13 +27,14 @@ from nodes.plan import plan
 from nodes.publish import publish
 from nodes.resources import Resources
 from nodes.review import review
-from nodes.state import ResearchInput, ResearchOutput, ResearchState
+from nodes.revise import revise
+from nodes.state import AskedReview, ResearchInput, ResearchOutput, ResearchState
 from nodes.synthesize import synthesize
 
 ResearchGraph: TypeAlias = StateGraph[ResearchState, RunOptions, ResearchInput, ResearchOutput]
 
-#: What follows each review when it is approved, or not asked.
-AFTER_REVIEW: dict[Kind, str] = {"plan": "dispatch", "sources": "compact", "report": "intend"}
+#: The review nodes: one for each kind, always there.
+REVIEWS = tuple(f"review_{kind}" for kind in KINDS)
 
 
 def build_graph(resources: Resources) -> ResearchGraph:
@@ -44,20 +49,20 @@ def build_graph(resources: Resources) -> ResearchGraph:
     graph.add_node("compact", partial(compact, resources))
     graph.add_node("synthesize", partial(synthesize, resources))
     graph.add_node("check", partial(check, resources))
+    graph.add_node("revise", partial(revise, resources))
     graph.add_node("intend", partial(intend, resources))
     # A fork may begin between the two.
-    graph.add_node("publish", partial(publish, resources), destinations=("intend", END))
+    graph.add_node("publish", partial(publish, resources), destinations=("intend", *REVIEWS, END))
     _add_reviews(graph, resources)
 
     graph.add_edge(START, "plan")
-    graph.add_edge("plan", "review_plan")
-    graph.add_conditional_edges("dispatch", to_branches, ["branch", "review_sources"])
+    graph.add_conditional_edges("dispatch", to_branches, ["branch", *REVIEWS, AFTER["dispatch"]])
+    for gate in ("plan", "check", "revise", "intend"):
+        graph.add_conditional_edges(gate, to_reviews, [*REVIEWS, AFTER[gate]])
     graph.add_edge("branch", "collect")
     graph.add_edge("collect", "dispatch")
     graph.add_edge("compact", "synthesize")
     graph.add_edge("synthesize", "check")
-    graph.add_edge("check", "review_report")
-    graph.add_edge("intend", "publish")
     return graph
 
 
@@ -67,11 +72,9 @@ def topology() -> ResearchGraph:
 
 
 def _add_reviews(graph: ResearchGraph, resources: Resources) -> None:
-    for kind, following in AFTER_REVIEW.items():
-        # A review goes where its decision says, by Command; these are the places that it may go to. To itself: an
-        # answer that decides nothing is asked again.
-        name = f"review_{kind}"
-        again = ["compact"] if kind == "report" else []
-        places = dict.fromkeys([following, "plan", *again, name, END])
-        node: Any = partial(review, kind, following, resources)
-        graph.add_node(name, node, destinations=tuple(places))
+    for name in REVIEWS:
+        node: Any = partial(review, resources)
+        graph.add_node(name, node, input_schema=cast("Any", AskedReview))
+        graph.add_edge(name, "decide")
+    # It goes where the decisions say, by Command; to the reviews whose answers decided nothing, too.
+    graph.add_node("decide", partial(decide, resources), destinations=(*PLACES, *REVIEWS))

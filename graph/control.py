@@ -1,16 +1,19 @@
 """What a person does to a run besides starting and resuming it: one branch once more, a new run from an old checkpoint."""
 
+from collections.abc import Mapping, Sequence
 from copy import deepcopy
-from typing import Any
+from typing import Any, Final
 from uuid import UUID
 
 from langchain_core.runnables import RunnableConfig
 from langgraph.checkpoint.base import CheckpointTuple
+from langgraph.types import Send
 
 from graph.errors import RetryRefused
 from graph.rewinding import rewind
 from graph.runs import Outcome, outcome, work
 from graph.runtime import Runtime
+from graph.waiting import open_settlements
 from graph.working import working
 from ledger import (
     effects,
@@ -28,11 +31,16 @@ from ledger.db import Transaction
 from ledger.effects import Effect, Settlement
 from ledger.errors import Ambiguous, LedgerDamaged, NotFound
 from ledger.ids import new_run_id
+from ledger.questions import Review
 from ledger.records import CheckpointRecord
 from ledger.retries import Rule
-from ledger.reviews import Review
 from ledger.runs import Run
+from nodes.decisions.effect import as_decision
+from nodes.options import RunOptions
+from nodes.state import AskedReview
 
+#: LangGraph's channel of what was sent out and not yet run.
+TASKS: Final = "__pregel_tasks"
 _ENDED = frozenset({"complete", "blocked", "retryable"})
 
 
@@ -100,18 +108,15 @@ async def fork_run(
     async with leases.hold(runtime.ledger, run_id):
         async with runtime.ledger.transaction(one_moment=True) as tx:
             await _check_history(tx, origin, record)
-            asked = await _open_review(tx, origin, loaded, record.ledger_version)
+            asked = await _open_reviews(tx, origin, loaded, record.ledger_version)
         # The rows first: the checkpoint's record names the version of the ledger that has them. A fork whose checkpoint is
         # missing is never begun with its question: its recovery says that it has to be made again.
         async with runtime.ledger.transaction(run_id) as tx:
             await forks.copy(
                 tx, run_id, origin, record.checkpoint_id, record.ledger_version, policy
             )
-            if asked is not None:
-                decided = loaded.checkpoint["channel_values"].get("decided", 0)
-                await reviews.ask(tx, run_id, asked.kind, asked.shown, decided)
-                await runs.set_status(tx, run_id, "paused")
-        await _copy_checkpoint(runtime, run_id, loaded, asked)
+            renamed = await _asked_again(tx, run_id, loaded, asked)
+        await _copy_checkpoint(runtime, run_id, loaded, renamed)
         async with runtime.ledger.transaction() as tx:
             return await runs.get(tx, run_id)
 
@@ -131,13 +136,29 @@ async def settle_effect(
         ):
             # Nobody will look into it any more: its run was cancelled.
             await effects.doubt(tx, effect, len(effect.attempts), "its run was cancelled", 0.0)
-        if happened is not None:
-            await settling.happened(tx, effect, happened, said)
-        elif again:
-            await settling.again(tx, effect, said)
-        else:
-            await settling.did_not_happen(tx, effect, said)
+        if await _agreed(tx, effect, happened, said, again=again):
+            if happened is not None:
+                await settling.happened(tx, effect, happened, said)
+            elif again:
+                await settling.again(tx, effect, said)
+            else:
+                await settling.did_not_happen(tx, effect, said)
         return await effects.get(tx, effect.run_id, effect.key)
+
+
+async def _agreed(
+    tx: Transaction, effect: Effect, happened: str | None, said: Settlement, *, again: bool
+) -> bool:
+    """Record what was said as a decision of the review that asks for it; returns whether that settles it.
+
+    Where two people have to say the same, the first one's word is kept and settles nothing yet.
+    """
+    decided = True
+    for asked in await open_settlements(tx, effect.run_id):
+        if asked.shown["key"] == effect.key:
+            decision = as_decision(happened, said, again=again)
+            decided = (await reviews.decide(tx, asked, decision)).decision is not None
+    return decided
 
 
 async def _record(runtime: Runtime, origin: UUID, checkpoint: str) -> CheckpointRecord:
@@ -175,27 +196,53 @@ async def _check_history(tx: Transaction, origin: UUID, record: CheckpointRecord
         raise LedgerDamaged(origin, "; ".join(str(each) for each in damage[:3]))
 
 
-async def _open_review(
+async def _open_reviews(
     tx: Transaction, origin: UUID, loaded: CheckpointTuple, version: int
-) -> Review | None:
-    asked: dict[str, str] = loaded.checkpoint["channel_values"].get("review") or {}
-    return await forks.review_as_of(tx, origin, asked["review_id"], version) if asked else None
+) -> list[Review]:
+    asked: list[AskedReview] = loaded.checkpoint["channel_values"].get("reviews") or []
+    return [await forks.review_as_of(tx, origin, each["review_id"], version) for each in asked]
+
+
+async def _asked_again(
+    tx: Transaction, run_id: UUID, loaded: CheckpointTuple, asked: Sequence[Review]
+) -> dict[str, str]:
+    """Ask of the new run what was asked of the other, all of it, and return the new ids by the old ones."""
+    decided = loaded.checkpoint["channel_values"].get("decided", 0)
+    options = RunOptions.model_validate((await runs.get(tx, run_id)).options)
+    renamed = {
+        each.review_id: reviews.review_id(run_id, each.kind, each.shown_digest, decided)
+        for each in asked
+    }
+    for each in asked:
+        rules = options.rules(each.kind)
+        beside = list(renamed.values())
+        await reviews.ask(tx, run_id, each.kind, each.shown, decided, rules=rules, beside=beside)
+    if asked:
+        await runs.set_status(tx, run_id, "paused")
+    return renamed
 
 
 async def _copy_checkpoint(
-    runtime: Runtime, run_id: UUID, loaded: CheckpointTuple, asked: Review | None
+    runtime: Runtime, run_id: UUID, loaded: CheckpointTuple, renamed: Mapping[str, str]
 ) -> None:
     checkpoint = deepcopy(loaded.checkpoint)
     values = checkpoint["channel_values"]
     # What that run was going to do outside is not this one's: it decides its own.
     values.pop("effects", None)
     checkpoint["channel_versions"].pop("effects", None)
-    if asked is not None:
-        name = reviews.review_id(run_id, asked.kind, asked.shown_digest, values.get("decided", 0))
-        values["review"] = {**values["review"], "review_id": name}
+    if renamed:
+        values["reviews"] = [_renamed(each, renamed) for each in values["reviews"]]
+        # What is sent to the nodes of the reviews next.
+        values[TASKS] = [
+            Send(each.node, _renamed(each.arg, renamed)) for each in values.get(TASKS, [])
+        ]
     await runtime.new_saver().aput(
         _config(run_id), checkpoint, loaded.metadata, checkpoint["channel_versions"]
     )
+
+
+def _renamed(asked: AskedReview, renamed: Mapping[str, str]) -> AskedReview:
+    return {**asked, "review_id": renamed[asked["review_id"]]}
 
 
 def _config(run_id: UUID, checkpoint_id: str | None = None) -> RunnableConfig:

@@ -11,7 +11,7 @@ from markdown_it import MarkdownIt
 
 from graph.runtime import Runtime
 from ledger import journal, sources
-from ledger.reviews import Review
+from ledger.questions import Review
 from ledger.runs import Run
 
 # Without "html", markup in a document's text is shown and not obeyed; links to scripts are refused by default.

@@ -158,9 +158,15 @@ def blocked(run_id: UUID, damage: Sequence[Damage]) -> RunBlocked:
         )
     told = [str(each) for each in damage]
     more = f" and {len(told) - TOLD_MAX} more" if len(told) > TOLD_MAX else ""
+    # Of bytes there is no second copy that a fork could begin with.
+    way_out = (
+        "bring the artifact back from a backup of the database, then resume the run"
+        if any(each.part.startswith("artifact") for each in damage)
+        else f"`perdure fork {run_id} --at CHECKPOINT` begins a new run from what was sealed before"
+    )
     return RunBlocked(
         f"run {run_id} is damaged and is not resumed: {'; '.join(told[:TOLD_MAX])}{more}. `perdure verify {run_id}` lists"
-        f" all; `perdure fork {run_id} --at CHECKPOINT` begins a new run from what was sealed before"
+        f" all; {way_out}"
     )
 
 

@@ -25,7 +25,9 @@ async def rewind(runtime: Runtime, run: Run, asked: Sequence[tuple[str, int]]) -
         values: dict[str, Any] = {
             "finished": None,
             "ready": [],
-            "review": {},
+            "reviews": [],
+            "problems": None,
+            "revision": [],
             "step": {"name": "collect", "retries": names},
         }
         # As if the last wave had just been collected: what follows is the next wave.

@@ -21,16 +21,19 @@ from graph.errors import RunStuck
 from graph.recovery import check_finished
 from graph.runtime import Runtime, researcher
 from graph.threads import run_config
+from graph.waiting import set_waiting
 from graph.working import working
-from ledger import audit, reviews, runs, tasks
-from ledger.errors import RunCancelled, RunDrained
+from ledger import audit, integrity, reviews, runs, tasks
+from ledger.errors import LedgerDamaged, ReviewForeign, ReviewStale, RunCancelled, RunDrained
 from ledger.ids import new_run_id
-from ledger.reviews import Decision, Review
+from ledger.questions import Decision, Review
 from ledger.runs import Run
 from nodes.consequences import targets_of
+from nodes.decisions.kinds import checked_decision
+from nodes.notices import notice_targets
 from nodes.options import RunOptions, checked_question
 from nodes.publish import report_path
-from nodes.review import checked_decision
+from nodes.review import review_id_of
 from nodes.state import Question
 from nodes.tools.corpus_files import PYDOC_TOPICS, find
 
@@ -60,7 +63,7 @@ async def start_run(
     researcher(options.model)
     # What is set for all runs is recorded with this one: a resume may come from another folder, or other settings.
     corpus = located(options.corpus or runtime.settings.corpus)
-    options = options.model_copy(update={"corpus": corpus})
+    options = runtime.resources.policy.over(options.model_copy(update={"corpus": corpus}))
     runtime.resources.toolbox.check(options)
     options = await _checked_targets(runtime, options)
     name = run_id or new_run_id()
@@ -74,12 +77,14 @@ async def start_run(
 
 async def _checked_targets(runtime: Runtime, options: RunOptions) -> RunOptions:
     """Return the options with absolute addresses; raises BadInput for a target that cannot be used, before there is a run."""
-    named: dict[str, tuple[str, ...]] = {}
-    for name, addresses in {"publish": options.publish, "notify": options.notify}.items():
-        found = targets_of(runtime.resources.targets, addresses)
-        for target in found:
-            await target.check()
-        named[name] = tuple(target.address for target in found)
+    opened = runtime.resources.targets
+    found = {
+        "publish": targets_of(opened, options.publish),
+        "notify": notice_targets(opened, options.notify),
+    }
+    for target in [each for targets in found.values() for each in targets]:
+        await target.check()
+    named = {name: tuple(each.address for each in targets) for name, targets in found.items()}
     return options.model_copy(update=named)
 
 
@@ -118,13 +123,26 @@ async def outcome(runtime: Runtime, run_id: UUID) -> Outcome:
     return Outcome(run, written, asked)
 
 
-async def decide(runtime: Runtime, review_id: str, decision: Decision) -> Review:
-    """Record what a person decided; raises NotFound, ReviewClosed, BadInput. The run goes on when it is resumed."""
-    async with runtime.ledger.transaction(actor=decision.decided_by) as tx:
+async def decide(
+    runtime: Runtime, review_id: str, decision: Decision, run_id: UUID | None = None
+) -> Review:
+    """Record what a person decided, or their vote where two have to agree. The run goes on when it is resumed.
+
+    `run_id` is the run that the caller means. Raises NotFound, BadInput, LedgerDamaged, and ReviewClosed with its kinds.
+    """
+    async with runtime.ledger.transaction(one_moment=True) as tx:
         review = await reviews.find(tx, review_id)
-        checked_decision(review, decision, await tasks.everything(tx, review.run_id))
-        await reviews.decide(tx, review, decision)
-        return await reviews.get(tx, review.run_id, review.review_id)
+        if run_id not in {None, review.run_id}:
+            raise ReviewForeign(f"review {review.review_id} is one of run {review.run_id}")
+        if damage := await integrity.damaged_rows(tx, review.run_id):
+            raise LedgerDamaged(review.run_id, "; ".join(str(each) for each in damage[:3]))
+        run = await runs.get(tx, review.run_id)
+        if run.status in runs.FINISHED and review.status == "open":
+            raise ReviewStale(f"run {run.run_id} is {run.status}: nothing goes on there")
+        if review.status == "open":
+            checked_decision(review, decision, await tasks.everything(tx, review.run_id))
+    async with runtime.ledger.transaction(actor=decision.decided_by) as tx:
+        return await reviews.decide(tx, review, decision)
 
 
 async def cancel_run(runtime: Runtime, run_id: UUID) -> Run:
@@ -163,7 +181,7 @@ async def _drive(runtime: Runtime, graph: Graph, run: Run, options: RunOptions) 
         if entry is _WAITS:
             # It may have been blocked meanwhile: what it waits for now is a person's decision.
             async with runtime.ledger.transaction(run.run_id) as tx:
-                await runs.set_status(tx, run.run_id, "paused")
+                await set_waiting(tx, run.run_id)
             return
         before = here
         try:
@@ -189,13 +207,16 @@ async def _entry(runtime: Runtime, run: Run, state: StateSnapshot) -> Any:
         return {"question": run.question}
     if not state.interrupts:
         return None
-    answers: dict[str, str] = {}
-    async with runtime.ledger.transaction() as tx:
-        for interrupt in state.interrupts:
-            review_id = interrupt.value["review_id"]
-            if (await reviews.get(tx, run.run_id, review_id)).decision is not None:
-                answers[interrupt.id] = review_id
-    return Command(resume=answers) if answers else _WAITS
+    async with runtime.ledger.transaction(run.run_id) as tx:
+        await reviews.pass_deadlines(tx, run.run_id)
+        answers = {
+            interrupt.id: await reviews.get(tx, run.run_id, review_id_of(interrupt.value))
+            for interrupt in state.interrupts
+        }
+    # All or none: what is woken beside a review that is still open would run again.
+    if any(review.decision is None for review in answers.values()):
+        return _WAITS
+    return Command(resume={name: review.review_id for name, review in answers.items()})
 
 
 async def find_run(runtime: Runtime, prefix: str) -> Run:

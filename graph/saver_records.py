@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 from datetime import UTC, datetime
-from typing import Any
+from typing import Any, cast
 from uuid import UUID
 
 from langchain_core.runnables import RunnableConfig
@@ -14,8 +14,8 @@ from ledger.records import SCHEMA_VERSION
 from nodes.resources import Workflow
 
 _KINDS: dict[str, type] = {
-    **dict.fromkeys(("step", "tasks", "review", "products", "finished", "effects"), dict),
-    "ready": list,
+    **dict.fromkeys(("step", "tasks", "products", "finished", "effects"), dict),
+    **dict.fromkeys(("ready", "reviews"), list),
     "wave": int,
     "decided": int,
 }
@@ -106,11 +106,14 @@ def _ours(values: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _approval(values: Mapping[str, Any]) -> dict[str, Any] | None:
-    asked: dict[str, Any] = values.get("review") or {}
+    asked: list[Any] = values.get("reviews") or []
+    # Another graph on this thread may keep other things under this name.
+    ours = [cast("dict[str, Any]", each) for each in asked if isinstance(each, dict)]
+    open_reviews = [{"review_id": each.get("review_id"), "kind": each.get("kind")} for each in ours]
     decided = values.get("decided", 0)
-    if not asked and not decided:
+    if not open_reviews and not decided:
         return None
-    return {"open": asked.get("review_id"), "kind": asked.get("kind"), "decided": decided}
+    return {"open": open_reviews, "decided": decided}
 
 
 def _wave(values: Mapping[str, Any]) -> dict[str, Any] | None:

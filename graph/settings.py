@@ -30,6 +30,9 @@ from pydantic_settings import (
 from typing_extensions import override
 
 from ledger.contracts import Contract
+from ledger.questions import Kind
+from nodes.options import Policy
+from nodes.sensitive import SensitiveRule
 from nodes.targets.email import checked_address
 from nodes.targets.smtp import mail_server
 
@@ -66,12 +69,22 @@ def _web_address(value: str) -> str:
 
 
 def _separated(value: object) -> object:
-    """One corpus per comma, or a JSON list where a path holds a comma itself."""
+    """One item per comma, or a JSON list where one holds a comma itself."""
     if not isinstance(value, str):
         return value
     if value.lstrip().startswith("["):
         return json.loads(value)
     return [part.strip() for part in value.split(",") if part.strip()]
+
+
+def _json_list(value: object) -> object:
+    """Return a list of tables of perdure.toml, or the JSON list in a variable."""
+    if not isinstance(value, str):
+        return value
+    try:
+        return json.loads(value)
+    except ValueError:
+        raise ValueError("give a JSON list: [{…}, …]") from None
 
 
 def _json_object(value: object) -> object:
@@ -162,8 +175,21 @@ class Settings(BaseSettings):
     """How long a run waits for a worker that gives no more sign of life, before another takes it over."""
     log_level: Literal["DEBUG", "INFO", "WARNING", "ERROR"] = "WARNING"
     """What is worth a line on standard error."""
+    sensitive: Annotated[list[SensitiveRule], NoDecode, BeforeValidator(_json_list)] = Field(
+        default_factory=list[SensitiveRule]
+    )
+    """What a person has to release before it is published: a list of {name, pattern} and {name, label}, as JSON."""
+    two_persons: Annotated[list[Kind], NoDecode, BeforeValidator(_separated)] = Field(
+        default_factory=list[Kind]
+    )
+    """Reviews that two different people have to decide alike, separated by commas."""
     trace_documents: bool = False
     """Whether traces sent to LangSmith may hold the text of documents."""
+
+    @property
+    def policy(self) -> Policy:
+        """What is set for all runs."""
+        return Policy(self.sensitive, self.two_persons)
 
     @classmethod
     @override

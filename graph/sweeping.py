@@ -1,4 +1,4 @@
-"""Takes up the runs whose workers died, on demand and for ever.
+"""Takes up the runs whose workers died, and those whose reviews are overdue, on demand and for ever.
 
 Each is resumed as a person would resume it. What a run was stopped for on purpose is not this module's to overrule: one
 that was interrupted, drained, cancelled or has failed is left alone, and so is one that another workflow began.
@@ -14,7 +14,7 @@ from uuid import UUID
 from graph import relaying
 from graph.runs import resume_run
 from graph.runtime import Runtime
-from ledger import outbox, workers
+from ledger import outbox, reviews, workers
 from ledger.errors import DatabaseUnavailable, LeaseLost, LedgerError, RunDrained, RunHeld
 from ledger.workers import Orphan
 from nodes.options import BadInput
@@ -52,9 +52,9 @@ class Swept:
 
 
 async def sweep(runtime: Runtime) -> list[Swept]:
-    """Take up every run whose worker died and work it to its end or its next pause."""
+    """Take up every run whose worker died, or whose review's deadline passed; work it to its end or its next pause."""
     async with runtime.ledger.transaction() as tx:
-        found = await workers.orphans(tx, patient=False)
+        found = [*await workers.orphans(tx, patient=False), *await workers.overdue(tx)]
         waiting = await outbox.unsettled_runs(tx)
     free = asyncio.Semaphore(AT_ONCE_MAX)
 
@@ -107,12 +107,12 @@ async def _look(runtime: Runtime) -> tuple[float, list[Orphan]]:
     try:
         async with runtime.ledger.transaction() as tx:
             # In this order: what runs out in between is found.
-            seconds = await workers.seconds_to_expiry(tx)
-            found = await workers.orphans(tx, patient=True)
+            seconds = [await workers.seconds_to_expiry(tx), await reviews.seconds_to_due(tx)]
+            found = [*await workers.orphans(tx, patient=True), *await workers.overdue(tx)]
     except DatabaseUnavailable as error:
         logger.warning("cannot look for runs whose workers died: %s", error)
         return between, []
-    return min(between, between if seconds is None else seconds), found
+    return max(0.0, min([between, *(each for each in seconds if each is not None)])), found
 
 
 async def _take_up(runtime: Runtime, orphan: Orphan) -> Swept:

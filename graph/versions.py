@@ -5,7 +5,7 @@ from typing import Any
 from ledger.canonical import Json, canonical, digest
 
 #: Raised with every change of nodes, edges or state that a sleeping run would notice.
-WORKFLOW_VERSION = 1
+WORKFLOW_VERSION = 2
 
 
 def fingerprint(builder: Any) -> str:

@@ -20,7 +20,8 @@ LedgerError
 ├── CheckpointUnsealed      a checkpoint that LangGraph's plain saver wrote; `perdure adopt` seals it
 ├── RecordTooNew            a checkpoint that a newer version of perdure recorded
 ├── IllegalTransition       a row was not in the state that the change leaves
-├── ReviewClosed            a review that is decided already, or whose subject has changed
+├── ReviewClosed            a review that takes no decision, or not this one
+│   └── ReviewDecided, ReviewStale, ReviewLate, ReviewForeign, AlreadyVoted: why
 ├── EffectKeyTaken          an idempotency key that stands for another request
 ├── EffectClosed            an effect that nobody can say this of any more
 ├── EffectsUnsettled        the run waits: nobody knows yet what became of an effect, or it was refused
@@ -194,7 +195,27 @@ class IllegalTransition(LedgerError):
 
 
 class ReviewClosed(LedgerError):
-    """The review is decided already, or what it showed has changed."""
+    """A review takes no decision, or not this one; nothing was recorded."""
+
+
+class ReviewDecided(ReviewClosed):
+    """Somebody was quicker; the text says who, and what they decided."""
+
+
+class ReviewStale(ReviewClosed):
+    """What the review showed has changed since, or its run has ended."""
+
+
+class ReviewLate(ReviewClosed):
+    """The deadline of the review has passed."""
+
+
+class ReviewForeign(ReviewClosed):
+    """The answer is to another review than the one that is asked."""
+
+
+class AlreadyVoted(ReviewClosed):
+    """Two people have to say the same of this review, and this one has spoken."""
 
 
 class EffectKeyTaken(LedgerError):

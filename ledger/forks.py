@@ -4,6 +4,7 @@ The rows come from the sealed history, not from the tables: what was changed sin
 them. Ids inside the run stay as they are; decided reviews stay with the run that they were given for.
 """
 
+from contextlib import suppress
 from datetime import datetime
 from typing import Final, Literal, TypeAlias
 from uuid import UUID
@@ -13,7 +14,7 @@ from pydantic import BaseModel, ConfigDict
 from ledger import audit, reviews
 from ledger.db import Transaction
 from ledger.errors import NotFound
-from ledger.reviews import Review
+from ledger.questions import Review
 from ledger.sql import load
 
 _SQL = load("forks")
@@ -104,6 +105,14 @@ async def ancestry(tx: Transaction, run_id: UUID) -> list[UUID]:
     while (fork := await of(tx, found[-1])) is not None and fork.origin_run not in found:
         found.append(fork.origin_run)
     return found
+
+
+async def review_of(tx: Transaction, run_id: UUID, review_id: str) -> Review:
+    """Return a review of a run, or of one that it was forked from after the decision; raises NotFound."""
+    for each in await ancestry(tx, run_id):
+        with suppress(NotFound):
+            return await reviews.get(tx, each, review_id)
+    return await reviews.get(tx, run_id, review_id)
 
 
 async def refuse_foreign(tx: Transaction, run_id: UUID, checkpoint_id: str) -> None:

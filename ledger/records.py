@@ -6,10 +6,10 @@ Version 2 says which version of the run's ledger the checkpoint rests on; that v
 
 from collections.abc import Sequence
 from datetime import UTC, datetime
-from typing import Any, Literal
+from typing import Any, Literal, cast
 from uuid import UUID
 
-from pydantic import BaseModel, ConfigDict, ValidationError
+from pydantic import BaseModel, ConfigDict, ValidationError, field_validator
 
 from ledger import checkpoint_checks
 from ledger.db import Transaction
@@ -65,7 +65,7 @@ class CheckpointRecord(BaseModel):
     ledger_seal: str | None = None
     #: The working summary.
     summary_artifact: str | None = None
-    #: The review that is asked, and how many decisions were applied.
+    #: The reviews that are asked, and how often decisions were applied.
     approval: dict[str, Any] | None = None
     #: The number of the wave that is out, and the status of each of its tasks.
     wave: dict[str, Any] | None = None
@@ -74,6 +74,18 @@ class CheckpointRecord(BaseModel):
     seal: Seal = "missing"
     #: What is wrong with the checkpoint, in words.
     problems: tuple[str, ...] = ()
+
+    @field_validator("approval", mode="before")
+    @classmethod
+    def _several_at_once(cls, value: Any) -> Any:
+        """Read what was written when one review was asked at a time."""
+        if not isinstance(value, dict):
+            return value
+        told = cast("dict[str, Any]", value)
+        if isinstance(told.get("open"), list):
+            return told
+        asked = {"review_id": told.get("open"), "kind": told.get("kind")}
+        return {"open": [asked] if told.get("open") else [], "decided": told.get("decided", 0)}
 
     @property
     def can_fork(self) -> bool:

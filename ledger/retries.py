@@ -98,9 +98,9 @@ def _settled(rule: Rule, before: set[str], again: set[str], *, found: bool) -> R
     return rule if before and before != again else "latest"
 
 
-async def decided(tx: Transaction, run_id: UUID) -> None:
-    """Say that a person has seen what the retries came to, and left out what should not stand."""
-    await tx.run(_DECIDE, run_id=run_id)
+async def decided(tx: Transaction, run_id: UUID, task_id: str) -> None:
+    """Say that a person has seen what the retries of a task came to, and left out what should not stand."""
+    await tx.run(_DECIDE, run_id=run_id, task_id=task_id)
 
 
 async def undecided(tx: Transaction, run_id: UUID) -> list[str]:

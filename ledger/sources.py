@@ -1,5 +1,6 @@
 """The source ledger: every document that a run read, with the digests of its bytes and of its extracted text."""
 
+from collections.abc import Sequence
 from datetime import datetime
 from typing import Any, Literal, TypeAlias
 from uuid import UUID
@@ -14,6 +15,7 @@ from ledger.sql import load
 
 _SQL = load("sources")
 _RECORD, _LIST, _GET = _SQL["RecordSource"], _SQL["ListSources"], _SQL["GetSources"]
+_EXCLUDE, _ACCEPT = _SQL["ExcludeSource"], _SQL["AcceptSource"]
 
 Status: TypeAlias = Literal["retained", "changed", "unavailable", "forbidden"]
 
@@ -39,6 +41,14 @@ class Source(NewSource):
 
     source_id: str
     retrieved_at: datetime
+    #: The review that left it out, or that took it although it is not retained as it was.
+    excluded_by: str | None = None
+    accepted_by: str | None = None
+
+    @property
+    def is_flagged(self) -> bool:
+        """Whether a person should look at it, and none has."""
+        return self.status != "retained" and self.excluded_by is None and self.accepted_by is None
 
 
 def source_id(run_id: UUID, source: NewSource) -> str:
@@ -76,6 +86,20 @@ async def some(tx: Transaction, run_id: UUID, source_ids: list[str]) -> list[Sou
         row["source_id"]: row for row in await tx.many(_GET, run_id=run_id, source_ids=source_ids)
     }
     return [_source(tx, rows[name]) for name in source_ids if name in rows]
+
+
+async def exclude(tx: Transaction, run_id: UUID, source_ids: Sequence[str], review_id: str) -> None:
+    """Say that nothing may rest on these sources any more, by this review; ids of anything else are passed over."""
+    await tx.run_each(_EXCLUDE, _named(run_id, source_ids, review_id))
+
+
+async def accept(tx: Transaction, run_id: UUID, source_ids: Sequence[str], review_id: str) -> None:
+    """Say that these sources are used as they are, by this review."""
+    await tx.run_each(_ACCEPT, _named(run_id, source_ids, review_id))
+
+
+def _named(run_id: UUID, source_ids: Sequence[str], review_id: str) -> list[dict[str, Any]]:
+    return [{"run_id": run_id, "source_id": name, "review_id": review_id} for name in source_ids]
 
 
 def _source(tx: Transaction, row: DictRow) -> Source:

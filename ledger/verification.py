@@ -15,6 +15,7 @@ from ledger import (
     audit,
     checkpoint_checks,
     citations,
+    effect_checks,
     evidence,
     forks,
     integrity,
@@ -80,6 +81,7 @@ async def verify(
         "findings": lambda: _findings(tx, run_id),
         "journal": lambda: _journal(tx, run_id),
         "checkpoints": lambda: _checkpoints(tx, run_id),
+        "effects": lambda: _effects(tx, run_id),
         "audit log": lambda: _audit(tx, run),
     }
     for name, look in looks.items():
@@ -93,6 +95,11 @@ async def verify(
 def _unreadable(name: str, error: Exception) -> Check:
     detail = f"what is stored cannot be read ({type(error).__name__})"
     return Check(name, ok=False, detail=detail)
+
+
+async def _effects(tx: Transaction, run_id: UUID) -> Check:
+    count, problems = await effect_checks.problems(tx, run_id)
+    return _check("effects", problems, f"{count}, each as its target or a person said")
 
 
 async def _artifacts(tx: Transaction, run: runs.Run, progress: Callable[[int], None]) -> Check:

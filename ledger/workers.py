@@ -9,6 +9,7 @@ from ledger.sql import load
 
 _SQL = load("workers")
 _WORKERS, _ORPHANS, _NEXT = _SQL["WorkersOfRuns"], _SQL["FindOrphans"], _SQL["NextExpiry"]
+_OVERDUE = _SQL["FindOverdue"]
 
 #: `orphaned`: its worker died; `drained`: its worker was told to end (SIGTERM); `interrupted`: somebody stopped it
 #: (Ctrl-C); `none`: nobody works it, and nobody should.
@@ -17,7 +18,7 @@ Worker: TypeAlias = Literal["working", "orphaned", "drained", "interrupted", "no
 
 @dataclass(frozen=True, slots=True)
 class Orphan:
-    """A run that is not finished, and whose worker, `owner`, is dead."""
+    """A run that is not finished, and that nobody works: its worker, `owner`, is dead, or it waited for a person in vain."""
 
     run_id: UUID
     owner: str
@@ -37,6 +38,11 @@ async def orphans(tx: Transaction, *, patient: bool) -> list[Orphan]:
     connect again, as all do after a restart of the database.
     """
     return [Orphan(**row) for row in await tx.many(_ORPHANS, patient=patient)]
+
+
+async def overdue(tx: Transaction) -> list[Orphan]:
+    """Return the runs that wait for a review whose deadline has passed, and that nobody works; `owner` worked it last."""
+    return [Orphan(**row) for row in await tx.many(_OVERDUE)]
 
 
 async def seconds_to_expiry(tx: Transaction) -> float | None:

@@ -1,37 +1,105 @@
-"""How a step asks for a review: the question is recorded, the run waits from then on, and state says for what."""
+"""How a step asks for reviews: the questions are recorded, the run waits from then on, and state says for what.
 
-from collections.abc import Sequence
+What leads from a step to its reviews, and from those on, stands here too: pure functions of what the step wrote.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from uuid import UUID
 
+from langgraph.types import Send
+
 from ledger import reviews, runs
-from ledger.canonical import Json
+from ledger.canonical import Json, canonical, digest
 from ledger.db import Transaction
-from ledger.reviews import Kind
+from ledger.questions import Kind
+from nodes.decisions.kinds import KINDS
+from nodes.notices import intend_notices, of_review
+from nodes.options import RunOptions
+from nodes.state import AskedReview, ResearchState, Update
+from nodes.targets.base import Targets
 
-# The summary is for a glance, in Studio or a terminal; `perdure reviews RUN --json` shows everything.
-SUMMARY_LINES_MAX = 12
-SUMMARY_LINE_CHARACTERS_MAX = 120
+#: What follows each step that asks, once its reviews are decided or none is asked.
+AFTER: Mapping[str, str] = {
+    "plan": "dispatch",
+    "dispatch": "compact",
+    "check": "intend",
+    "revise": "intend",
+    "intend": "publish",
+    "publish": "publish",
+}
 
 
-async def ask(
-    tx: Transaction,
-    run_id: UUID,
-    kind: Kind,
-    shown: Json,
-    lines: Sequence[str],
-    decided_before: int,
-) -> dict[str, str]:
-    """Record the question and return the state that makes the review node wait for it.
+@dataclass(frozen=True, slots=True)
+class Question:
+    """One review to ask for: `shown` is all that a person sees; a deadline decides it unless it `waits`."""
 
-    The run is paused in the same transaction, whoever works it: the command line, a notebook or LangGraph's server.
+    kind: Kind
+    shown: Json
+    waits: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Gate:
+    """A step that asks: its `name`, what its run was started with, how many decisions were applied before."""
+
+    name: str
+    run_id: UUID
+    options: RunOptions
+    decided_before: int
+    targets: Targets
+
+
+async def ask(tx: Transaction, gate: Gate, questions: Sequence[Question]) -> Update:
+    """Record the questions that a step asks at once, and return the state that makes the run wait for them.
+
+    The run is paused in the same transaction, whoever works it: the command line, a notebook or LangGraph's server. Whoever
+    the run was to notify is told of each.
     """
-    review_id = await reviews.ask(tx, run_id, kind, shown, decided_before)
-    await runs.set_status(tx, run_id, "paused")
-    return {"kind": kind, "review_id": review_id, "summary": _summary(lines)}
+    names = [
+        reviews.review_id(
+            gate.run_id, each.kind, digest(canonical(each.shown)), gate.decided_before
+        )
+        for each in questions
+    ]
+    for question in questions:
+        rules = gate.options.rules(question.kind)
+        await reviews.ask(
+            tx,
+            gate.run_id,
+            question.kind,
+            question.shown,
+            gate.decided_before,
+            rules=rules.model_copy(update={"due_seconds": None}) if question.waits else rules,
+            beside=names,
+        )
+    told: dict[str, str] = {}
+    if questions:
+        await runs.set_status(tx, gate.run_id, "paused")
+        run = await runs.get(tx, gate.run_id)
+        for name, question in zip(names, questions, strict=True):
+            told |= await intend_notices(
+                tx, gate.targets, run, name, of_review(run, question.kind, name)
+            )
+    asked = [_asked(name, question) for name, question in zip(names, questions, strict=True)]
+    return {"reviews": asked, "gate": gate.name, "effects": told}
 
 
-def _summary(lines: Sequence[str]) -> str:
-    shown = [line[:SUMMARY_LINE_CHARACTERS_MAX] for line in lines[:SUMMARY_LINES_MAX]]
-    if len(lines) > SUMMARY_LINES_MAX:
-        shown.append(f"… and {len(lines) - SUMMARY_LINES_MAX} more")
-    return "\n".join(shown)
+def _asked(name: str, question: Question) -> AskedReview:
+    kind = KINDS[question.kind]
+    return {
+        "kind": question.kind,
+        "review_id": name,
+        "summary": kind.described(question.shown),
+        "form": kind.form(question.shown),
+    }
+
+
+def to_reviews(state: ResearchState) -> list[Send] | str:
+    """Route to the reviews that a step asked for, or to what follows it: a pure function, see `to_branches`."""
+    return [node_of(asked) for asked in state.get("reviews", [])] or AFTER[state.get("gate", "")]
+
+
+def node_of(asked: AskedReview) -> Send:
+    """Return the sending of a review to the node of its kind."""
+    return Send(f"review_{asked['kind']}", asked)

@@ -10,15 +10,15 @@ from uuid import UUID
 from langgraph.runtime import Runtime
 from pydantic import TypeAdapter
 
-from ledger import artifacts, citations, evidence, findings, runs, sources, tasks
-from ledger.canonical import Json
+from ledger import artifacts, evidence, findings, runs, sources, tasks
 from ledger.db import Transaction
 from ledger.evidence import Evidence
-from nodes import recorded
-from nodes.asking import ask
+from nodes.asking import Gate
+from nodes.conflicts import kept_apart
 from nodes.material import Draft, DraftSentence, Verdict
 from nodes.options import RunOptions
 from nodes.report import Material, Report, write
+from nodes.reporting import asked_for, record
 from nodes.resources import Resources, run_id_of
 from nodes.state import ResearchState, Update
 
@@ -26,7 +26,7 @@ _DRAFT = TypeAdapter(Draft)
 
 
 async def check(resources: Resources, state: ResearchState, runtime: Runtime[RunOptions]) -> Update:
-    """Check the draft, write the report, and ask for it where the review policy wants that."""
+    """Check the draft, write the report, and ask for what of it needs a person."""
     run_id = run_id_of(runtime)
     products = state.get("products", {})
     async with resources.ledger.transaction(run_id) as tx:
@@ -47,17 +47,17 @@ async def check(resources: Resources, state: ResearchState, runtime: Runtime[Run
             tasks=tuple(await tasks.everything(tx, run_id)),
             skipped=skipped,
             left_out=summary["left_out"],
+            kept_apart=tuple(await kept_apart(tx, run_id)),
+            unreviewed=tuple(state.get("unreviewed", [])),
         )
         report = write(material)
         name = await _record(tx, run_id, report, verdicts)
-        review = (
-            await _asked(tx, run_id, name, report, verdicts, state.get("decided", 0))
-            if RunOptions.model_validate(run.options).asks("report", needed=False)
-            else {}
-        )
+        options = RunOptions.model_validate(run.options)
+        gate = Gate("check", run_id, options, state.get("decided", 0), resources.targets)
+        asked = await asked_for(tx, gate, report, name=name)
     return {
         "products": {**products, "report": name},
-        "review": review,
+        **asked,
         "step": {
             "name": "check",
             "verdicts": _counted(verdicts),
@@ -88,35 +88,11 @@ async def _verdict(
 async def _record(
     tx: Transaction, run_id: UUID, report: Report, verdicts: dict[str, Verdict]
 ) -> str:
-    name = await artifacts.put(tx, report.markdown.encode(), "text/markdown; charset=utf-8")
-    await citations.record(tx, run_id, name, report.citations)
+    name = await record(tx, run_id, report)
     await findings.set_verdicts(
         tx, run_id, {finding: verdict.value for finding, verdict in verdicts.items()}
     )
-    await runs.set_phase(tx, run_id, "report")
     return name
-
-
-async def _asked(
-    tx: Transaction,
-    run_id: UUID,
-    name: str,
-    report: Report,
-    verdicts: dict[str, Verdict],
-    decided_before: int,
-) -> dict[str, str]:
-    claims = [each for each in await recorded.claims(tx, run_id) if each.finding_id in verdicts]
-    cited = {source_id for claim in claims for source_id in claim.source_ids}
-    read = [each for each in await sources.everything(tx, run_id) if each.source_id in cited]
-    shown: Json = {
-        "report": report.markdown,
-        "report_artifact": name,
-        "citations": list(report.citations),
-        "claims": recorded.shown_claims(claims),
-        "sources": recorded.shown_sources(read),
-    }
-    lines = [f"{len(report.citations)} citations", *report.markdown.splitlines()]
-    return await ask(tx, run_id, "report", shown, lines, decided_before)
 
 
 def _counted(verdicts: dict[str, Verdict]) -> dict[str, Any]:

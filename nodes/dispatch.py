@@ -9,12 +9,13 @@ from uuid import UUID
 from langgraph.runtime import Runtime
 from langgraph.types import Send
 
-from ledger import findings, retries, runs, sources, tasks
+from ledger import findings, runs, sources, tasks
 from ledger.canonical import Json
 from ledger.db import Transaction
 from ledger.findings import NewFinding
 from nodes import recorded
-from nodes.asking import ask
+from nodes.asking import Gate, Question, ask, to_reviews
+from nodes.conflicts import conflicts
 from nodes.material import Claim, Disagreement
 from nodes.options import TASKS_MAX, RunOptions
 from nodes.plans import WORKER, validated
@@ -56,7 +57,7 @@ async def dispatch(
 def to_branches(state: ResearchState) -> list[Send] | str:
     """Route by what `dispatch` wrote: a pure function, because LangGraph never runs a router again."""
     ready = state.get("ready", [])
-    return [Send("branch", {"task_id": task_id}) for task_id in ready] or "review_sources"
+    return [Send("branch", {"task_id": task_id}) for task_id in ready] or to_reviews(state)
 
 
 async def _for_gaps(resources: Resources, run_id: UUID) -> list[tasks.Task]:
@@ -86,10 +87,12 @@ async def _close(resources: Resources, run_id: UUID, decided_before: int) -> Upd
     async with resources.ledger.transaction(run_id) as tx:
         await _record(tx, run_id, claims, disagreements)
         await runs.set_phase(tx, run_id, "sources")
-        review = await _asked(tx, run_id, claims, disagreements, decided_before)
+        options = RunOptions.model_validate((await runs.get(tx, run_id)).options)
+        gate = Gate("dispatch", run_id, options, decided_before, resources.targets)
+        asked = await _asked(tx, gate, claims, disagreements)
         counts = await tasks.counts(tx, run_id)
     step: Json = {"name": "dispatch", "claims": len(claims), "disagreements": len(disagreements)}
-    return {"ready": [], "tasks": counts, "review": review, "step": step}
+    return {"ready": [], "tasks": counts, **asked, "step": step}
 
 
 async def _record(
@@ -115,26 +118,27 @@ async def _record(
 
 async def _asked(
     tx: Transaction,
-    run_id: UUID,
+    gate: Gate,
     claims: tuple[Claim, ...],
     disagreements: tuple[Disagreement, ...],
-    decided_before: int,
-) -> dict[str, str]:
-    """Ask for the sources if the policy wants it; `auto` does for disagreements and for sources that are not retained."""
-    options = RunOptions.model_validate((await runs.get(tx, run_id)).options)
-    read = await sources.everything(tx, run_id)
-    flagged = [source for source in read if source.status != "retained"]
-    undecided = await retries.undecided(tx, run_id)
-    if not undecided and not options.asks("sources", needed=bool(disagreements or flagged)):
-        return {}
-    shown: Json = {
-        "sources": recorded.shown_sources(read),
-        "claims": recorded.shown_claims(claims),
-        "disagreements": [
-            {"between": list(pair.finding_ids), "reason": pair.reason} for pair in disagreements
-        ],
-    }
-    lines = [f"{len(read)} sources, {len(claims)} claims, {len(disagreements)} disagreements"]
-    lines += [pair.reason for pair in disagreements]
-    lines += [f"{task_id} was researched again and came to something else" for task_id in undecided]
-    return await ask(tx, run_id, "sources", shown, lines, decided_before)
+) -> Update:
+    """Ask for the sources and for what differs, where the policy wants it.
+
+    `auto` does for flagged sources and for all that differs. Whose findings stand after a retry by the rule `review` is
+    always asked.
+    """
+    run_id, options = gate.run_id, gate.options
+    read = [each for each in await sources.everything(tx, run_id) if each.excluded_by is None]
+    questions: list[Question] = []
+    if options.asks("sources", needed=any(source.is_flagged for source in read)):
+        shown: Json = {
+            "sources": recorded.shown_sources(read),
+            "claims": recorded.shown_claims(claims),
+            "disagreements": [
+                {"between": list(pair.finding_ids), "reason": pair.reason} for pair in disagreements
+            ],
+        }
+        questions.append(Question("sources", shown))
+    wanted = options.asks("conflict", needed=True)
+    questions += await conflicts(tx, run_id, claims, disagreements if wanted else ())
+    return await ask(tx, gate, questions)

@@ -15,6 +15,7 @@ from nodes.found import Found, found
 from nodes.material import ClaimDraft, Document, Passage
 from nodes.options import RunOptions
 from nodes.resources import Resources, run_id_of
+from nodes.sensitive import SensitiveRule, rules_in, rules_over
 from nodes.state import BranchState, Update
 from nodes.tools.passages import Readable
 from nodes.tools.reading import passages_of
@@ -27,12 +28,18 @@ async def extract(resources: Resources, state: BranchState, runtime: Runtime[Run
         run = await runs.get(tx, run_id)
         task = await tasks.get(tx, run_id, state["task_id"])
         hits = await found(tx, run_id, state.get("searches", []))
-        read = await sources.some(tx, run_id, state.get("sources", []))
+        kept = await sources.some(tx, run_id, state.get("sources", []))
+        # What a person left out stays left out, whatever is searched again.
+        read = [source for source in kept if source.excluded_by is None]
         texts = await artifacts.get_texts(tx, {source.text_artifact for source in read})
     readable = {
         source.uri: Readable(_document(source), texts[source.text_artifact]) for source in read
     }
     passages, rarity = await asyncio.to_thread(_passages, hits, readable, state.get("queries", []))
+    withheld: list[str] = []
+    if resources.researcher.outside:
+        options = RunOptions.model_validate(run.options)
+        passages, withheld = _allowed(passages, read, options.sensitive)
     asked = recorded.as_task(task, run.question)
     drafts = await resources.researcher.extract(asked, passages, rarity)
     by_text = {source.text_artifact: source.source_id for source in read}
@@ -40,6 +47,7 @@ async def extract(resources: Resources, state: BranchState, runtime: Runtime[Run
         names = await _record(tx, run_id, task, drafts, by_text)
     return {
         "findings": list(dict.fromkeys([*state.get("findings", []), *names])),
+        "failures": list(dict.fromkeys([*state.get("failures", []), *withheld])),
         "step": {"name": "extract", "passages": len(passages), "claims": len(names)},
     }
 
@@ -54,6 +62,27 @@ def _passages(
     hits: Found, readable: Mapping[str, Readable], queries: Sequence[str]
 ) -> tuple[tuple[Passage, ...], Mapping[str, float]]:
     return passages_of(hits.hits, hits.rarity, readable, queries)
+
+
+def _allowed(
+    passages: Sequence[Passage], read: Sequence[sources.Source], rules: Sequence[SensitiveRule]
+) -> tuple[tuple[Passage, ...], list[str]]:
+    """Return the passages that may leave this machine, and in words which documents had others."""
+    addresses = {source.uri: (source.uri, source.canonical_uri) for source in read}
+    named = {
+        passage: [
+            *rules_over(rules, *addresses.get(passage.uri, (passage.uri,))),
+            *rules_in(rules, f"{passage.title}\n{passage.text}"),
+        ]
+        for passage in passages
+    }
+    allowed = tuple(passage for passage, names in named.items() if not names)
+    withheld = [
+        f"{passage.uri}: withheld from the model, by the policy {names[0]!r}"
+        for passage, names in named.items()
+        if names
+    ]
+    return allowed, list(dict.fromkeys(withheld))
 
 
 async def _record(

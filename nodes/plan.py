@@ -1,17 +1,21 @@
 """Step `plan`: records the run, reads its corpus, and turns the question into tasks.
 
-What a person answered at a review (`guidance`) is planned the same way, as further tasks.
+What a person answered at a review is planned the same way, as further tasks; a plan that a person rejected is made anew by
+their instruction, beside the rejected one, which stays readable.
 """
 
+from collections.abc import Sequence
 from uuid import UUID
 
 from langgraph.runtime import Runtime
 
-from ledger import runs, tasks
+from ledger import forks, runs, tasks
 from ledger.canonical import Json
 from ledger.db import Transaction
 from ledger.errors import NotFound
-from nodes.asking import ask
+from ledger.questions import Decision
+from nodes.asking import Gate, Question, ask
+from nodes.decisions.plan import instruction_of
 from nodes.material import TaskDraft
 from nodes.options import TASKS_MAX, BadInput, RunOptions, checked_question
 from nodes.plans import WORKER, renumbered, validated
@@ -20,7 +24,7 @@ from nodes.state import ResearchState, Update
 
 
 async def plan(resources: Resources, state: ResearchState, runtime: Runtime[RunOptions]) -> Update:
-    """Plan the question, or what was asked on top of it."""
+    """Plan the question, what was asked on top of it, or the question anew by an instruction."""
     run_id = run_id_of(runtime)
     run = await _recorded(resources, run_id, state, runtime.context)
     options = RunOptions.model_validate(run.options)
@@ -28,11 +32,9 @@ async def plan(resources: Resources, state: ResearchState, runtime: Runtime[RunO
         corpus = await resources.toolbox.prepare(options, resources.progress)
         async with resources.ledger.transaction(run_id) as tx:
             await runs.set_corpus(tx, run_id, corpus)
-    guidance = state.get("guidance", [])
-    asked = guidance[-1] if guidance else run.question
-    drafts = validated(
-        renumbered(await resources.researcher.plan(asked, TASKS_MAX), 1 + len(guidance))
-    )
+    number, guidance = state.get("plans", 0), state.get("guidance", [])
+    said = await _said(resources, run_id, guidance)
+    drafts = await _drafts(resources, run.question, number, said)
     async with resources.ledger.transaction(run_id) as tx:
         await tasks.add(
             tx,
@@ -41,15 +43,47 @@ async def plan(resources: Resources, state: ResearchState, runtime: Runtime[RunO
             WORKER,
         )
         await runs.set_phase(tx, run_id, "plan")
-        review = await _asked(tx, run_id, options, state.get("decided", 0))
+        before = state.get("decided", 0)
+        asked = await _asked(tx, Gate("plan", run_id, options, before, resources.targets))
         counts = await tasks.counts(tx, run_id)
     resources.progress.phase(run_id, "plan", f"{len(drafts)} task{'s' if len(drafts) > 1 else ''}")
     return {
         "tasks": counts,
-        "review": review,
+        **asked,
         "step": {"name": "plan", "tasks": _listed(drafts)},
         "wave": 0,
+        "guidance": [],
+        "plans": number + max(len(said), 1),
     }
+
+
+async def _said(resources: Resources, run_id: UUID, guidance: Sequence[str]) -> list[Decision]:
+    """Return the decisions whose words are planned now; state names their reviews, the ledger has the words."""
+    async with resources.ledger.transaction(run_id) as tx:
+        found = [await forks.review_of(tx, run_id, review_id) for review_id in guidance]
+    return [review.decision for review in found if review.decision is not None]
+
+
+async def _drafts(
+    resources: Resources, question: str, number: int, said: Sequence[Decision]
+) -> tuple[TaskDraft, ...]:
+    """Plan the question where nobody has said anything yet, else each thing that was said."""
+    planned: list[TaskDraft] = []
+    for offset, (asked, instruction) in enumerate(_requests(question, said)):
+        made = await resources.researcher.plan(asked, TASKS_MAX, instruction)
+        planned += validated(renumbered(made, number + offset + 1))
+    return tuple(planned)
+
+
+def _requests(question: str, said: Sequence[Decision]) -> list[tuple[str, str | None]]:
+    if not said:
+        return [(question, None)]
+    return [
+        (question, instruction_of(each.response, each.comment))
+        if each.choice == "reject"
+        else (each.response or "", None)
+        for each in said
+    ]
 
 
 async def _recorded(
@@ -61,7 +95,8 @@ async def _recorded(
         try:
             run = await runs.get(tx, run_id)
         except NotFound:
-            body = (options or RunOptions()).model_dump(mode="json")
+            given = resources.policy.over(options or RunOptions())
+            body = given.model_dump(mode="json")
             workflow = resources.workflow
             return await runs.create(
                 tx, run_id, question, body, workflow.version, workflow.fingerprint
@@ -74,20 +109,19 @@ async def _recorded(
     return run
 
 
-async def _asked(
-    tx: Transaction, run_id: UUID, options: RunOptions, decided_before: int
-) -> dict[str, str]:
-    if not options.asks("plan", needed=False):
-        return {}
-    planned = [task for task in await tasks.everything(tx, run_id) if task.status == "pending"]
-    shown: Json = {
-        "tasks": [
-            {"id": task.task_id, "question": task.question, "depends_on": list(task.depends_on)}
-            for task in planned
-        ]
-    }
-    lines = [f"{task.task_id}: {task.question}" for task in planned]
-    return await ask(tx, run_id, "plan", shown, lines, decided_before)
+async def _asked(tx: Transaction, gate: Gate) -> Update:
+    questions: list[Question] = []
+    if gate.options.asks("plan", needed=False):
+        existing = await tasks.everything(tx, gate.run_id)
+        planned = [task for task in existing if task.status == "pending"]
+        shown: Json = {
+            "tasks": [
+                {"id": task.task_id, "question": task.question, "depends_on": list(task.depends_on)}
+                for task in planned
+            ]
+        }
+        questions.append(Question("plan", shown))
+    return await ask(tx, gate, questions)
 
 
 def _listed(drafts: tuple[TaskDraft, ...]) -> list[Json]:

@@ -17,6 +17,9 @@ from nodes.material import Draft, DraftSection, DraftSentence, Skipped, Verdict
 # The list of unread documents is for the reader's judgement; `perdure show` has all of them.
 SKIPPED_SHOWN_MAX = 10
 
+#: The heading of the section that code writes, whatever a person wrote there.
+CITATIONS = "## Citations"
+
 _MARKUP = re.compile(r"([\\`*_\[\]<>#|])")
 # What RFC 3986 has in no path or query, with the brackets that would look like a citation.
 _NOT_IN_ADDRESS = re.compile(r"[\x00-\x20\x7f-\xa0\u2000-\u206f\"<>\\^`{|}\[\]]")
@@ -35,6 +38,10 @@ class Material:
     tasks: tuple[Task, ...]
     skipped: tuple[Skipped, ...]
     left_out: Mapping[str, int]
+    #: What a person let stand although it differs, in words.
+    kept_apart: tuple[str, ...] = ()
+    #: The kinds of reviews that the run went on without when their deadline passed.
+    unreviewed: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,6 +59,7 @@ def write(material: Material) -> Report:
     parts = [
         f"# {escaped(material.question)}",
         f"> {material.disclosure}",
+        *([not_reviewed(material.unreviewed)] if material.unreviewed else []),
         *(part for part in body if part),
         *(
             []
@@ -59,7 +67,7 @@ def write(material: Material) -> Report:
             else ["The material does not answer this question: nothing in it could be cited."]
         ),
         *_reservations(material),
-        *_citations(material, numbers),
+        *citation_list(numbers, material.evidence, material.sources),
     ]
     return Report("\n\n".join(parts) + "\n", tuple(numbers))
 
@@ -67,6 +75,11 @@ def write(material: Material) -> Report:
 def escaped(text: str) -> str:
     """Return text from outside so that it is text in Markdown too: no markup, no HTML, on one line."""
     return _MARKUP.sub(r"\\\1", " ".join(text.split()))
+
+
+def unescaped(markdown: str) -> str:
+    """Return text that was escaped as it was."""
+    return re.sub(r"\\([\\`*_\[\]<>#|])", r"\1", markdown)
 
 
 def _section(section: DraftSection, material: Material, numbers: dict[str, int]) -> str:
@@ -102,8 +115,9 @@ def _reservations(material: Material) -> list[str]:
     left_out = [
         f"{count} further claims of task {task_id}" for task_id, count in material.left_out.items()
     ]
+    disagreements = [*(pair.reason for pair in draft.disagreements), *material.kept_apart]
     return [
-        *_listed("Where the sources disagree", [pair.reason for pair in draft.disagreements]),
+        *_listed("Where the sources disagree", list(dict.fromkeys(disagreements))),
         *_listed("What was not answered", list(dict.fromkeys(draft.gaps))),
         *_listed("What could not be researched", list(dict.fromkeys([*blocked, *failures]))),
         *_listed("What the quotes do not support", doubted),
@@ -125,18 +139,32 @@ def _listed(heading: str, lines: Sequence[str]) -> list[str]:
     )
 
 
-def _citations(material: Material, numbers: Mapping[str, int]) -> list[str]:
+def citation_list(
+    numbers: Mapping[str, int], evidence: Mapping[str, Evidence], sources: Mapping[str, Source]
+) -> list[str]:
+    """Return the section that says what the numbers of evidence ids stand for, nothing where none is cited."""
     lines = [
-        _citation(number, material.evidence[name], material) for name, number in numbers.items()
+        _citation(number, evidence[name], sources[evidence[name].source_id])
+        for name, number in numbers.items()
     ]
-    return ["## Citations\n\n" + "\n".join(lines)] if lines else []
+    return [f"{CITATIONS}\n\n" + "\n".join(lines)] if lines else []
 
 
-def _citation(number: int, quote: Evidence, material: Material) -> str:
-    source = material.sources[quote.source_id]
+def _citation(number: int, quote: Evidence, source: Source) -> str:
     title = escaped(source.title or source.uri)
     place = f"characters {quote.start}–{quote.end} of `{quote.text_artifact[:19]}…`"
     return f"{number}. “{escaped(quote.exact)}”\n   — {title}, <{address(source.uri)}>, {place}"
+
+
+def not_reviewed(kinds: Sequence[str]) -> str:
+    """Return the notice of a report that went on without reviews."""
+    return f"> Not reviewed: deadline passed ({', '.join(kinds)})."
+
+
+def with_notice(markdown: str, notice: str) -> str:
+    """Return a report with a notice below its title."""
+    title, _, rest = markdown.partition("\n\n")
+    return f"{title}\n\n{notice}\n\n{rest}"
 
 
 def address(uri: str) -> str:

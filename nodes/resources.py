@@ -19,7 +19,7 @@ from ledger.journal import Received
 from ledger.sources import NewSource
 from nodes.effects import Patience
 from nodes.material import SearchResult, Skipped
-from nodes.options import BadInput, RunOptions
+from nodes.options import BadInput, Policy, RunOptions
 from nodes.researchers.base import Researcher
 from nodes.targets.base import Targets
 
@@ -153,6 +153,8 @@ class Resources:
     targets: Targets
     patience: Patience = field(default_factory=Patience)
     progress: Progress = field(default_factory=Silent)
+    #: What is set for all runs.
+    policy: Policy = field(default_factory=Policy)
 
 
 def run_id_of(runtime: Runtime[Any]) -> UUID:

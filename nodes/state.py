@@ -18,11 +18,16 @@ class Question(TypedDict):
 
 
 class AskedReview(TypedDict):
-    """The review that the next review node waits for; `summary` is what a person sees at a glance."""
+    """One review that the run waits for: `summary` says what to decide, `form` is what an edit changes.
+
+    `problem` is why an answer to it decided nothing.
+    """
 
     kind: str
     review_id: str
     summary: str
+    form: dict[str, Any]
+    problem: NotRequired[str]
 
 
 class BranchOutcome(TypedDict):
@@ -45,6 +50,11 @@ def keep_as_record(current: Question | None, update: "str | Question | None") ->
 
 def merge_outcomes(current: Outcomes, update: Outcomes | None) -> Outcomes:
     """Join the outcomes of parallel branches; None empties the channel once they are collected."""
+    return {} if update is None else {**current, **update}
+
+
+def merge_problems(current: dict[str, str], update: dict[str, str] | None) -> dict[str, str]:
+    """Join what was wrong with the answers to parallel reviews; None empties the channel."""
     return {} if update is None else {**current, **update}
 
 
@@ -77,12 +87,20 @@ class ResearchState(TypedDict):
     #: The tasks that dispatch sends to branches now.
     ready: NotRequired[list[str]]
     finished: Annotated[Outcomes, merge_outcomes]
-    #: The review that is asked, or {} when none is.
-    review: NotRequired[dict[str, str]]
-    #: How many decisions of people were applied: what is asked again after one is another question.
+    #: The reviews that are asked at once, and the step that asked.
+    reviews: NotRequired[list[AskedReview]]
+    gate: NotRequired[str]
+    #: Why answers decided nothing, by review.
+    problems: Annotated[dict[str, str], merge_problems]
+    #: How many times people's decisions were applied: what is asked again after one is another question.
     decided: NotRequired[int]
-    #: What a person answered instead of approving: planned as further tasks.
+    #: The decided reviews whose words are planned next, and how many plans were made before.
     guidance: NotRequired[list[str]]
+    plans: NotRequired[int]
+    #: The decided reviews by which the text of the report is revised.
+    revision: NotRequired[list[str]]
+    #: The kinds of reviews whose deadline passed and that the run went on without.
+    unreviewed: NotRequired[list[str]]
     #: Artifacts: the working summary, the draft, the report.
     products: NotRequired[dict[str, str]]
     #: What is to be done outside, by key, with the status that it had when this was stored. A notice named here is sent.

@@ -45,7 +45,8 @@ def main(arguments: Sequence[str] | None = None) -> None:
     prepare_streams()
     signal.signal(signal.SIGTERM, _as_interrupt)
     with translated():
-        app(args=_checked(sys.argv[1:] if arguments is None else arguments))
+        given = _checked(sys.argv[1:] if arguments is None else arguments)
+        app(args=review.with_editor(given))
 
 
 def _checked(arguments: Sequence[str]) -> Sequence[str]:

@@ -3,19 +3,24 @@
 import asyncio
 import json
 import sys
+from collections.abc import Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
+import click
 import typer
 
 from graph.cli import shapes
 from graph.cli.later import later
 from graph.cli.output import put_json, put_table, put_text, say
 from graph.cli.session import AsJson, looked, settings
+from graph.differences import difference, form_of
 from ledger import reviews as ledger_reviews
 from ledger import runs
 from ledger.db import Transaction
-from ledger.reviews import Decision, Review
+from ledger.questions import Decision, Review
+from nodes.decisions.kinds import KINDS
 from nodes.options import BadInput
 
 if TYPE_CHECKING:
@@ -59,13 +64,21 @@ def review_one(
     ],
     *,
     approve: Annotated[bool, typer.Option("--approve", help="Go on as shown.")] = False,
-    reject: Annotated[bool, typer.Option("--reject", help="Cancel the run.")] = False,
+    reject: Annotated[
+        bool,
+        typer.Option(
+            "--reject",
+            help="Cancel the run; of a plan, with --comment: have it planned anew by what that says.",
+        ),
+    ] = False,
     edit: Annotated[
         str | None,
         typer.Option(
-            metavar="FILE",
-            help='Go on with changes, as JSON; - reads standard input. A plan: {"tasks": [{"id", "question",'
-            ' "depends_on"}, …]}. Sources or a report: {"omit": [ID, …]}.',
+            metavar="[FILE]",
+            help="Go on with changes: without FILE in your editor ($VISUAL, $EDITOR); - reads standard input. A .md file is"
+            " the text of a report; else JSON. A plan:"
+            ' {"tasks": [{"id", "question", "depends_on"}, …]}. A conflict: {"stand": [ID, …]}. Sources, a report or'
+            ' sensitive material: {"omit": [ID, …]}.',
         ),
     ] = None,
     respond: Annotated[
@@ -81,27 +94,36 @@ def review_one(
 
     For example: perdure review rev_3f2a --approve --as maria
     """
-    decision = _decision(
-        {"approve": approve, "reject": reject, "edit": edit, "respond": respond},
-        decided_by,
-        comment,
-    )
-    if decision is None:
+    choices = {"approve": approve, "reject": reject, "edit": edit, "respond": respond}
+    choice = _choice(choices, decided_by, comment)
+    if choice is None:
         _show(looked(lambda tx: ledger_reviews.find(tx, review_id)), as_json=as_json)
         return
+    decision = Decision.model_validate(
+        {"choice": choice, "decided_by": decided_by, "comment": comment, "response": respond}
+    )
+    if edit is not None:
+        decision = decision.model_copy(update={"edit": _edited(review_id, edit)})
     decided = asyncio.run(working.decided(settings(), review_id, decision))
     if as_json:
-        put_json(shapes.of_review(decided))
-    say(
-        f"review {decided.review_id}: {decision.choice} by {decision.decided_by};"
-        f" `perdure resume {decided.run_id}` goes on"
-    )
+        put_json(shapes.of_whole_review(decided))
+    goes_on = decided.missing or f"`perdure resume {decided.run_id}` goes on"
+    say(f"review {decided.review_id}: {decision.choice} by {decision.decided_by}; {goes_on}")
 
 
-def _decision(
-    choices: dict[str, Any], decided_by: str | None, comment: str | None
-) -> Decision | None:
-    """Read the options as a decision, or as none; raises BadInput."""
+def with_editor(arguments: Sequence[str]) -> list[str]:
+    """Give `perdure review … --edit` without a file the empty one, which stands for the editor."""
+    given = list(arguments)
+    if given[:1] == ["review"] and "--edit" in given:
+        after = given.index("--edit") + 1
+        named = given[after : after + 1]
+        if not named or (named[0].startswith("-") and named[0] != "-"):
+            given.insert(after, "")
+    return given
+
+
+def _choice(choices: dict[str, Any], decided_by: str | None, comment: str | None) -> str | None:
+    """Return the one choice that the options name, or None; raises BadInput."""
     chosen = [name for name, given in choices.items() if given not in (None, False)]
     if not chosen:
         if decided_by is not None or comment is not None:
@@ -115,16 +137,29 @@ def _decision(
         )
     if not (decided_by or "").strip():
         raise BadInput("a decision says who decided: add --as NAME")
-    edit = None if choices["edit"] is None else _read_edit(choices["edit"])
-    return Decision.model_validate(
-        {
-            "choice": chosen[0],
-            "decided_by": decided_by,
-            "comment": comment,
-            "edit": edit,
-            "response": choices["respond"],
-        }
-    )
+    return chosen[0]
+
+
+def _edited(review_id: str, name: str) -> Any:
+    """Return the edit in a file, or what a person makes of the review in their editor; shows what it changes."""
+    review = looked(lambda tx: ledger_reviews.find(tx, review_id))
+    edit = _read_edit(name) if name else _from_editor(review)
+    with suppress(TypeError, KeyError, AttributeError):
+        # What is no edit at all is refused with its reason, when it is to be recorded.
+        say(difference(review, edit))
+    return edit
+
+
+def _from_editor(review: Review) -> Any:
+    is_text = review.kind == "report"
+    before = form_of(review)
+    try:
+        after = click.edit(before, extension=".md" if is_text else ".json", require_save=False)
+    except click.ClickException as error:
+        raise BadInput(f"--edit: {error.message}; set EDITOR, or give a file") from error
+    if after is None or after == before:
+        raise BadInput("--edit: nothing was changed, and nothing recorded")
+    return {"text": after} if is_text else _parsed(after, "the editor")
 
 
 def _read_edit(name: str) -> Any:
@@ -139,6 +174,15 @@ def _read_edit(name: str) -> Any:
         raise BadInput(f"--edit {place}: {getattr(error, 'strerror', None) or error}") from error
     if len(content) > EDIT_BYTES_MAX:
         raise BadInput(f"--edit {place}: more than {EDIT_BYTES_MAX:,} bytes")
+    if name.endswith(".md"):
+        try:
+            return {"text": content.decode()}
+        except UnicodeDecodeError as error:
+            raise BadInput(f"--edit {place} is no UTF-8 text: {error}") from error
+    return _parsed(content, place)
+
+
+def _parsed(content: bytes | str, place: str) -> Any:
     try:
         return json.loads(content)
     except (ValueError, RecursionError) as error:
@@ -149,25 +193,33 @@ def _read_edit(name: str) -> Any:
 
 def _show(review: Review, *, as_json: bool) -> None:
     if as_json:
-        put_json(shapes.of_review(review))
+        put_json(shapes.of_whole_review(review))
         return
     put_text(
         f"review {review.review_id} of the {review.kind} of run {review.run_id}: {review.status}"
     )
-    if review.decision:
-        put_text(f"{review.decision.choice} by {review.decision.decided_by}")
-    for name, shown in review.shown.items():
-        put_text(f"\n{name}:")
-        for each in shown if isinstance(shown, list) else [shown]:  # pyright: ignore[reportUnknownVariableType]
-            put_text(_item(each))
+    if review.due_at is not None:
+        put_text(f"deadline {review.due_at}, then: {review.at_deadline}")
+    for vote in review.votes:
+        _show_decision(review, f"vote: {vote.choice} by {vote.decided_by}", vote.comment, vote.edit)
+    if decision := review.decision:
+        said = f"{decision.choice} by {decision.decided_by}"
+        _show_decision(review, said, decision.comment, decision.edit)
+        if decision.response is not None:
+            put_text(f"response: {decision.response}")
+    put_text("\n" + KINDS[review.kind].described(review.shown))
     if review.status == "open":
+        if review.missing:
+            say(f"\n{review.missing}")
         say(f"\ndecide with: perdure review {review.review_id} --approve --as YOU")
         say(
-            "or with --reject, --edit FILE, --respond TEXT; `perdure review --help` has their forms"
+            "or with --reject, --edit, --edit FILE, --respond TEXT; `perdure review --help` has their forms"
         )
 
 
-def _item(item: Any) -> str:
-    if not isinstance(item, dict):
-        return str(item)
-    return "  " + "; ".join(f"{name}: {value}" for name, value in item.items())  # pyright: ignore[reportUnknownVariableType]
+def _show_decision(review: Review, said: str, comment: str | None, edit: Any) -> None:
+    put_text(said)
+    if comment is not None:
+        put_text(f"comment: {comment}")
+    if edit is not None:
+        put_text(difference(review, edit))

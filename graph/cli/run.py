@@ -18,7 +18,7 @@ from graph.cli.output import put_json, put_markdown, say
 from graph.cli.progress import Lines, watch
 from graph.cli.session import AsJson, RunName, settings
 from ledger.ids import new_run_id
-from ledger.reviews import Review
+from ledger.questions import Review
 from nodes.options import (
     BRANCHES_MAX,
     QUESTION_CHARACTERS_MAX,
@@ -60,8 +60,30 @@ def run(
     ] = None,
     review: Annotated[
         str,
-        typer.Option(help="When to stop for a person: none, auto, or out of plan,sources,report."),
+        typer.Option(
+            help="When to stop for a person: none, auto, or out of plan,sources,conflict,report."
+        ),
     ] = _DEFAULTS.review,
+    two_persons: Annotated[
+        str,
+        typer.Option(
+            metavar="KINDS",
+            help="Reviews that two different people have to decide alike, separated by commas; added to those that are set.",
+        ),
+    ] = "",
+    review_deadline: Annotated[
+        str | None,
+        typer.Option(
+            metavar="TIME", help="How long a review waits: 90m, 12h, 3d, 2w; unset: for ever."
+        ),
+    ] = None,
+    at_deadline: Annotated[
+        str,
+        typer.Option(
+            metavar="ACT",
+            help="What happens to a review then: stay (it waits on), reject or go-on.",
+        ),
+    ] = _DEFAULTS.at_deadline,
     branches: Annotated[
         int, typer.Option(min=1, max=BRANCHES_MAX, help="Tasks researched at the same time.")
     ] = _DEFAULTS.branches,
@@ -97,6 +119,9 @@ def run(
         corpus=corpus or (),
         model=model or loaded.model,
         review=review,
+        two_persons=[kind.strip() for kind in two_persons.split(",") if kind.strip()],
+        review_deadline=review_deadline,
+        at_deadline=at_deadline,
         branches=branches,
         publish=publish or (),
         notify=notify or (),
@@ -129,7 +154,7 @@ def _options(**given: Any) -> RunOptions:
         return RunOptions.model_validate(given)
     except ValidationError as error:
         told = "; ".join(
-            f"--{problem['loc'][0]}: {problem['msg'].removeprefix('Value error, ')}"
+            f"--{str(problem['loc'][0]).replace('_', '-')}: {problem['msg'].removeprefix('Value error, ')}"
             for problem in error.errors(include_input=False)
         )
         raise BadInput(told) from None
@@ -181,6 +206,6 @@ def _tell_review(review: Review) -> None:
     say(
         f"\nrun {review.run_id} waits for a review of its {review.kind}:\n"
         f"  perdure review {name}                      shows what is to be decided\n"
-        f"  perdure review {name} --approve --as YOU   (or --reject, --edit FILE, --respond TEXT)\n"
+        f"  perdure review {name} --approve --as YOU   (or --reject, --edit, --respond TEXT)\n"
         f"  perdure resume {review.run_id}   goes on"
     )

@@ -7,12 +7,13 @@ from ledger.citations import Citation
 from ledger.effects import Effect
 from ledger.findings import Finding
 from ledger.journal import Operation
+from ledger.questions import Review
 from ledger.records import CheckpointRecord
-from ledger.reviews import Review
 from ledger.runs import Run
 from ledger.sources import Source
 from ledger.tasks import Task
 from ledger.workers import Worker
+from nodes.decisions.kinds import KINDS
 
 #: The kind of operation that asks a language model.
 MODEL_CALL = "model"
@@ -54,7 +55,9 @@ def of_citation(citation: Citation) -> dict[str, Any]:
 
 def of_source(source: Source) -> dict[str, Any]:
     """Return a row of `perdure sources`."""
-    return source.model_dump(mode="json", exclude={"redirects", "metadata"})
+    return source.model_dump(
+        mode="json", exclude={"redirects", "metadata", "excluded_by", "accepted_by"}
+    )
 
 
 def of_effect(effect: Effect) -> dict[str, Any]:
@@ -93,6 +96,21 @@ def of_review(review: Review) -> dict[str, Any]:
         **review.model_dump(mode="json", include=fields),
         "decided_by": decision.decided_by if decision else None,
         "decision": decision.choice if decision else None,
+    }
+
+
+def of_whole_review(review: Review) -> dict[str, Any]:
+    """Return one review with everything that is known of it, what an edit changes of it among that."""
+    fields = {"decided_at", "votes", "due_at", "at_deadline", "missing", "applied_at"}
+    decision = review.decision
+    return {
+        **of_review(review),
+        **review.model_dump(mode="json", include=fields),
+        "missing": review.missing,
+        "form": KINDS[review.kind].form(review.shown),
+        "comment": decision.comment if decision else None,
+        "edit": decision.edit if decision else None,
+        "response": decision.response if decision else None,
     }
 
 

@@ -21,8 +21,8 @@ from ledger import artifacts
 from ledger.effects import Effect, Settlement
 from ledger.forks import Effects
 from ledger.migrate import migrations
+from ledger.questions import Decision, Review
 from ledger.retries import Rule
-from ledger.reviews import Decision, Review
 from ledger.runs import Run
 from nodes.options import RunOptions
 from nodes.resources import Progress

@@ -164,6 +164,7 @@ RETURNING key;
 SELECT effect.run_id, effect.key
   FROM ledger.effects AS effect
   JOIN ledger.heads AS head USING (tenant, run_id)
+  JOIN ledger.runs AS run USING (tenant, run_id)
  WHERE effect.tenant = %(tenant)s AND effect.mode = 'notice' AND effect.status IN ('intended', 'sending', 'in_doubt')
    AND (effect.patient_until IS NULL OR effect.patient_until <= clock_timestamp())
    AND NOT (effect.key = ANY (%(seen)s::text[]))
@@ -173,8 +174,10 @@ SELECT effect.run_id, effect.key
           AND attempt.number = effect.attempts
           AND attempt.started_at + make_interval(secs => %(lease)s + (effect.contract ->> 'request_seconds')::double precision)
               <= clock_timestamp()))
-   AND EXISTS (SELECT FROM ledger.checkpoint_records AS record
-                WHERE record.tenant = effect.tenant AND record.run_id = effect.run_id AND record.effects ? effect.key)
+   -- That a run is done is decided by its row, in the transaction of the notice.
+   AND (run.status = 'completed'
+        OR EXISTS (SELECT FROM ledger.checkpoint_records AS record
+                    WHERE record.tenant = effect.tenant AND record.run_id = effect.run_id AND record.effects ? effect.key))
  ORDER BY effect.intended_at, effect.key
  LIMIT 1
    FOR UPDATE OF head SKIP LOCKED;

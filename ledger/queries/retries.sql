@@ -60,4 +60,4 @@ SELECT DISTINCT task_id FROM ledger.retries
 
 -- name: DecideRetries :none
 UPDATE ledger.retries SET decided = true
- WHERE tenant = %(tenant)s AND run_id = %(run_id)s AND settled = 'review' AND decided IS NULL;
+ WHERE tenant = %(tenant)s AND run_id = %(run_id)s AND task_id = %(task_id)s AND settled = 'review' AND decided IS NULL;

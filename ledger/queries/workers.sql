@@ -26,3 +26,13 @@ SELECT extract(epoch FROM min(expires_at) - clock_timestamp())::double precision
   FROM ledger.leases JOIN ledger.runs AS run USING (tenant, run_id)
  WHERE tenant = %(tenant)s AND released_at IS NULL AND run.status = 'running'
    AND expires_at > clock_timestamp();
+
+-- name: FindOverdue :many
+-- Runs that wait for a person whose time is over; whoever takes one up records that.
+SELECT DISTINCT run_id, run.fingerprint, run.workflow_version, lease.owner
+  FROM ledger.reviews AS review
+  JOIN ledger.runs AS run USING (tenant, run_id)
+  JOIN ledger.leases AS lease USING (tenant, run_id)
+ WHERE tenant = %(tenant)s AND review.status = 'open' AND review.at_deadline <> 'stay'
+   AND review.due_at <= clock_timestamp() AND run.status = 'paused'
+   AND (lease.released_at IS NOT NULL OR lease.expires_at <= clock_timestamp());

@@ -28,8 +28,18 @@ class Researcher(Protocol):
     #: One sentence for the report that says how it was made.
     disclosure: str
 
-    async def plan(self, question: str, tasks_max: int) -> tuple[TaskDraft, ...]:
-        """Split a question into tasks: at least one, at most `tasks_max`, acyclic."""
+    @property
+    def outside(self) -> bool:
+        """Whether what it reads leaves this machine: then what policy calls sensitive is withheld from it."""
+        ...
+
+    async def plan(
+        self, question: str, tasks_max: int, instruction: str | None = None
+    ) -> tuple[TaskDraft, ...]:
+        """Split a question into tasks: at least one, at most `tasks_max`, acyclic.
+
+        `instruction` is what a person said of the plan before, whole, when they rejected it.
+        """
         ...
 
     async def queries(self, task: Task) -> tuple[str, ...]:

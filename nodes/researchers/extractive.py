@@ -45,10 +45,30 @@ class ExtractiveResearcher(Researcher):
     version = "1"
     disclosure = "This report was made without a language model: its sentences were extracted from the documents word for word."
 
+    @property
     @override
-    async def plan(self, question: str, tasks_max: int) -> tuple[TaskDraft, ...]:
-        """Split a question into its facets, and a comparison into its sides."""
-        return plan_tasks(question, tasks_max)
+    def outside(self) -> bool:
+        """Say no: it runs in this process and calls nobody."""
+        return False
+
+    @override
+    async def plan(
+        self, question: str, tasks_max: int, instruction: str | None = None
+    ) -> tuple[TaskDraft, ...]:
+        """Split a question into its facets, and a comparison into its sides; an instruction is asked besides."""
+        if instruction is None:
+            return plan_tasks(question, tasks_max)
+        asked = plan_tasks(question, tasks_max - 1)
+        more = plan_tasks(instruction, tasks_max - len(asked))
+        names = {draft.task_id: f"t{len(asked) + at}" for at, draft in enumerate(more, start=1)}
+        return asked + tuple(
+            TaskDraft(
+                names[draft.task_id],
+                draft.question,
+                tuple(names[name] for name in draft.depends_on),
+            )
+            for draft in more
+        )
 
     @override
     async def queries(self, task: Task) -> tuple[str, ...]:

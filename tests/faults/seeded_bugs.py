@@ -20,8 +20,8 @@ from ledger import checkpoint_seals, findings, journal, reviews
 from ledger import db as ledger_db
 from ledger import runs as ledger_runs
 from ledger.ids import new_run_id
-from ledger.reviews import Decision, Review
-from nodes import publish, review
+from ledger.questions import Decision, Review
+from nodes import decide, publish
 
 _ARGUMENTS = r"\((?:[^()]|\([^()]*\))*\)"
 _CHECK_FENCE = rf"ledger\.check_fence{_ARGUMENTS}"
@@ -83,13 +83,14 @@ async def _acting_first(
     return await journal._ended(ledger, begun, lambda: understand(received))
 
 
-_decided = review._decided
+_read = decide._read
 
 
-async def _woken(resources: Any, run_id: UUID, review_id: str, answer: Any) -> Review:
+async def _woken(tx: Any, run_id: UUID, asked: Any) -> list[Review]:
     """Take being woken for an approval."""
-    asked = await _decided(resources, run_id, review_id, answer)
-    return asked.model_copy(update={"decision": Decision(choice="approve", decided_by="nobody")})
+    approval = Decision(choice="approve", decided_by="nobody")
+    found = await _read(tx, run_id, asked)
+    return [review.model_copy(update={"decision": approval}) for review in found]
 
 
 @contextmanager
@@ -185,7 +186,7 @@ BUGS: dict[str, Bug] = {
         "kill_after",
         r"artifacts\+attempts\S*operations",
     ),
-    "being woken is an approval": Bug(replaced(review, "_decided", _woken), "reject"),
+    "being woken is an approval": Bug(replaced(decide, "_read", _woken), "reject"),
     "the report is written after completion": Bug(
         _report_last, "straight", "kill_after", r"audit_log\S*\+runs\S* #2"
     ),

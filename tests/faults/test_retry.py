@@ -17,8 +17,8 @@ from ledger.db import Ledger
 from ledger.errors import NotFound
 from ledger.findings import Finding
 from ledger.ids import new_run_id
+from ledger.questions import Decision
 from ledger.retries import Rule
-from ledger.reviews import Decision
 from ledger.verification import verify
 from nodes.options import RunOptions
 from tests.support.inline import with_inline_readers
@@ -130,12 +130,11 @@ async def test_what_a_retry_found_is_kept_and_does_not_stand_by_itself(
     assert before <= {finding.finding_id for finding in now}
     assert any(CLAIM_NOW in finding.claim for finding in new)
     (review,) = again.reviews
-    assert review.kind == "sources"
+    assert review.kind == "conflict"
     assert {finding.finding_id for finding in now if finding.kind == "claim"} <= {
         each["id"] for each in review.shown["claims"]
     }
-    omit = [finding.finding_id for finding in new if finding.kind == "claim"]
-    edit = Decision(choice="edit", decided_by="ada", edit={"omit": omit})
+    edit = Decision(choice="edit", decided_by="ada", edit={"stand": sorted(before)})
     await decide(harbour.runtime, review.review_id, edit)
     done = await harbour.approve(await resume_run(harbour.runtime, harbour.run_id))
     assert done.report_path is not None

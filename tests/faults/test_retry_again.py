@@ -13,8 +13,8 @@ from graph.settings import Settings
 from graph.working import working
 from ledger import records, retries, runs, tasks
 from ledger.errors import NotFound
+from ledger.questions import Decision
 from ledger.retries import Rule
-from ledger.reviews import Decision
 from tests.faults.test_retry import CHANGED, Harbour, harbour
 from tests.support.pages import PAGES
 from tests.support.search_server import Failure
@@ -43,7 +43,7 @@ async def test_nobody_is_asked_to_choose_between_the_same_or_twice(harbour: Harb
     assert [review.kind for review in again.reviews] == ["report"]
     harbour.world.pages = CHANGED
     asked = await retry_run(harbour.runtime, harbour.run_id, "t1", "review")
-    assert [review.kind for review in asked.reviews] == ["sources"]
+    assert [review.kind for review in asked.reviews] == ["conflict"]
     assert [review.kind for review in (await harbour.approve(asked)).reviews] == ["report"]
     other = await retry_run(harbour.runtime, harbour.run_id, "t2", "latest")
     assert [review.kind for review in other.reviews] == ["report"]

@@ -13,7 +13,7 @@ from graph.settings import Settings
 from ledger.db import Ledger
 from ledger.ids import new_run_id
 from ledger.journal import Operation
-from ledger.reviews import Decision
+from ledger.questions import Decision
 from nodes.calls import ATTEMPTS_MAX
 from nodes.options import RunOptions
 from tests.support.inline import with_inline_readers

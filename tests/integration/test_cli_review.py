@@ -1,6 +1,7 @@
 """Reviews on the command line: shown in full, decided once, refused clearly."""
 
 import json
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 from urllib.parse import urlsplit
@@ -128,6 +129,92 @@ def test_an_edited_plan_is_worked_as_edited(run_id: str, tmp_path: Path, from_fi
     shown = perdure("show", run_id, "--json").json
     worked = [each["question"] for each in shown["tasks"] if each["status"] == "complete"]
     assert worked == [task["question"]]
+
+
+def editor(folder: Path, before: str, after: str) -> str:
+    """Return an editor that puts one text in the place of another."""
+    program = folder / "editor.py"
+    program.write_text(
+        "import pathlib, sys\n"
+        "file = pathlib.Path(sys.argv[-1])\n"
+        f"file.write_text(file.read_text().replace({before!r}, {after!r}))\n"
+    )
+    return f"{sys.executable} {program}"
+
+
+def test_a_plan_is_edited_in_an_editor_and_the_change_is_shown(
+    run_id: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("EDITOR", editor(tmp_path, "when do barges wait", "when do barges go"))
+    monkeypatch.delenv("VISUAL", raising=False)
+    name = open_review(run_id)
+    decided = perdure("review", name, "--edit", "--as", "maria", "--comment", "not wait")
+    assert decided.code == 0, decided.messages
+    shown = perdure("review", name).text
+    for told in (decided.messages, shown):
+        assert any(line.startswith("-") and "barges wait" in line for line in told.splitlines())
+        assert any(line.startswith("+") and "barges go" in line for line in told.splitlines())
+    assert "edit by maria" in shown
+    assert "comment: not wait" in shown
+
+
+def test_an_editor_that_changes_nothing_or_fails_records_nothing(
+    run_id: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    name = open_review(run_id)
+    monkeypatch.delenv("VISUAL", raising=False)
+    for program, told in (
+        (editor(tmp_path, "zebra", "okapi"), "nothing was changed"),
+        (f"{sys.executable} -c exit(3)", "set EDITOR, or give a file"),
+    ):
+        monkeypatch.setenv("EDITOR", program)
+        ended = perdure("review", name, "--as", "maria", "--edit")
+        assert (ended.code, told in ended.messages) == (2, True), ended.messages
+    assert open_review(run_id) == name
+
+
+def test_the_text_of_a_report_is_edited_checked_and_asked_for_again(
+    run_id: str, tmp_path: Path
+) -> None:
+    for _ in ("plan", "sources"):
+        assert perdure("review", open_review(run_id), "--approve", "--as", "maria").code == 0
+        assert perdure("resume", run_id).code == 3
+    name = open_review(run_id)
+    text = perdure("review", name, "--json").json["form"]["text"]
+    file = tmp_path / "report.md"
+    file.write_text(text.replace("northern lock", "southern lock") + "\n\nBye. [9]\n")
+    refused = perdure("review", name, "--edit", str(file), "--as", "maria")
+    assert refused.code == 0, "behind the list of citations nothing is read"
+    assert perdure("resume", run_id).code == 3
+    again = perdure("review", open_review(run_id), "--json").json
+    assert "southern lock" in again["form"]["text"]
+    assert "*(the quotes do not support this:" in again["form"]["text"]
+    wrong = tmp_path / "wrong.md"
+    wrong.write_text("# Lock\n\nIt is. [9]\n")
+    refused = perdure("review", again["review_id"], "--edit", str(wrong), "--as", "maria")
+    assert (refused.code, "cites [9]" in refused.messages) == (2, True), refused.messages
+    assert perdure("review", again["review_id"], "--approve", "--as", "maria").code == 0
+    assert perdure("resume", run_id).code == 0
+    report = perdure("show", run_id, "--json").json
+    assert "southern lock" in report["report_markdown"]
+    assert report["citations"]
+    assert perdure("verify", run_id).code == 0
+
+
+def test_two_people_decide_where_two_are_wanted(database: str, page: str) -> None:
+    assert database
+    begun = perdure(
+        "run", QUESTION, "--corpus", page, "--review", "plan", "--two-persons", "plan", "--json"
+    )
+    (review,) = begun.json["reviews"]
+    name = review["review_id"]
+    first = perdure("review", name, "--approve", "--as", "maria")
+    assert (first.code, "2 different people" in first.messages) == (0, True)
+    assert "vote: approve by maria" in perdure("review", name).text
+    again = perdure("review", name, "--approve", "--as", "Maria")
+    assert (again.code, "has spoken" in again.messages) == (2, True)
+    assert perdure("review", name, "--approve", "--as", "paul").code == 0
+    assert perdure("resume", begun.json["run_id"]).code == 0
 
 
 @pytest.mark.parametrize(

@@ -15,7 +15,8 @@ from graph.settings import load_settings
 from graph.working import working
 from ledger import reviews
 from ledger.ids import new_run_id
-from ledger.reviews import Decision
+from ledger.questions import Decision
+from nodes.review import review_id_of
 from tests.support.commands import Ended, end, start
 from tests.support.dev_server import DevServer, dev_server
 from tests.support.langsmith_endpoint import Received, langsmith_endpoint
@@ -99,7 +100,7 @@ async def test_a_run_that_a_killed_server_left_at_its_review_is_finished_on_the_
         doomed.kill()
 
     (waiting,) = asked["__interrupt__"]
-    review_id = waiting["value"]["review_id"]
+    review_id = review_id_of(waiting["value"])
     assert perdure(environment, "review", review_id, "--approve", "--as", "ada").code == 0
     assert perdure(environment, "resume", thread_id).code == 0
     assert "raises AssertionError" in report_of(environment, thread_id)
@@ -111,7 +112,7 @@ async def test_a_run_begun_on_the_command_line_is_finished_through_the_server(
     begun = perdure(environment, "run", QUESTION, "--review", "plan", "--json")
     thread_id = begun.json["run_id"]
     await server.adopt(thread_id)
-    review_id = (await server.interrupt(thread_id))["value"]["review_id"]
+    review_id = review_id_of((await server.interrupt(thread_id))["value"])
     assert perdure(environment, "review", review_id, "--approve", "--as", "ada").code == 0
 
     ended = await server.answer(thread_id, review_id)
@@ -181,7 +182,8 @@ async def test_a_rejected_plan_ends_the_run_cancelled(
 
     ended = await server.answer(thread_id, {"type": "ignore", "args": None})
 
-    assert ended["step"] == {"name": "review_plan", "decision": "reject"}
+    assert ended["step"]["name"] == "decide"
+    assert list(ended["step"]["decisions"].values()) == ["reject"]
     assert (await outcome(command_line, UUID(thread_id))).run.status == "cancelled"
 
 
@@ -253,7 +255,8 @@ async def test_studio_gets_forms_that_fit_on_a_screen(server: DevServer) -> None
     assert sorted(schemas["input_schema"]["properties"]) == ["question"]
     assert sorted(schemas["output_schema"]["properties"]) == ["products", "step"]
     assert sorted(schemas["context_schema"]["properties"]) == [
-        "branches", "corpus", "model", "review",
+        "at_deadline", "branches", "corpus", "model", "notify", "publish", "review", "review_deadline", "sensitive",
+        "two_persons",
     ]  # fmt: skip
 
 
@@ -278,7 +281,7 @@ async def test_each_step_says_what_it_did(server: DevServer) -> None:
     assert said == {
         "plan": "plan", "dispatch": "dispatch", "search": "search", "read": "read", "extract": "extract",
         "assess": "assess", "branch": "assess", "collect": "collect", "compact": "compact",
-        "synthesize": "synthesize", "check": "check", "publish": "publish",
+        "synthesize": "synthesize", "check": "check", "intend": "intend", "publish": "publish",
     }  # fmt: skip
 
 

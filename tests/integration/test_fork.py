@@ -10,7 +10,7 @@ from graph.runs import decide, resume_run, start_run
 from graph.runtime import Runtime
 from ledger import forks, journal, records, reviews, tasks
 from ledger.errors import LedgerDamaged, NotFound
-from ledger.reviews import Decision
+from ledger.questions import Decision
 from ledger.verification import verify
 from tests.support.commands import perdure
 from tests.support.observed import observe, table_digests

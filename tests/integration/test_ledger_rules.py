@@ -34,7 +34,7 @@ from ledger.errors import (
 from ledger.evidence import Position
 from ledger.findings import NewFinding
 from ledger.ids import new_run_id
-from ledger.reviews import Decision
+from ledger.questions import Decision
 from ledger.sources import NewSource
 from tests.support.ledgers import new_run, open_ledger
 

@@ -8,7 +8,7 @@ import pytest
 from graph.runs import resume_run, start_run
 from ledger import reviews, sources, tasks
 from ledger.errors import ReviewClosed
-from ledger.reviews import Decision
+from ledger.questions import Decision
 from nodes.options import BadInput
 from tests.support.runtimes import QUESTION, decided, options, runtime_on, write_corpus
 

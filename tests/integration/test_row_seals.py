@@ -36,6 +36,7 @@ ROWS = (
 )
 #: Those that a plain run has no rows of.
 RARE = (
+    "review_votes",
     "recoveries",
     "retries",
     "forks",

@@ -17,7 +17,7 @@ from ledger.integrity import Damage
 from ledger.journal import Answer, Request
 from ledger.keys import KeyRing
 from ledger.migrate import migrations, vars_of
-from ledger.reviews import Decision
+from ledger.questions import Decision
 from ledger.sealing import Anchor
 from tests.integration.test_row_seals import ROWS
 from tests.support.ledgers import KEYS, SEAL_KEY, execute, new_run, open_ledger

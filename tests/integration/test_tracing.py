@@ -10,7 +10,7 @@ from langsmith import utils
 from graph.runs import Outcome, decide, resume_run, start_run
 from graph.runtime import open_runtime
 from graph.settings import load_settings
-from ledger.reviews import Decision
+from ledger.questions import Decision
 from nodes.options import BadInput, RunOptions
 from tests.support.langsmith_endpoint import Received, langsmith_endpoint
 

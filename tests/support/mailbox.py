@@ -150,7 +150,7 @@ class _Server(SMTP):
 
     def _cut(self) -> None:
         self.box.cut = None
-        assert self.transport is not None
+        assert isinstance(self.transport, asyncio.Transport)
         self.transport.abort()
 
 
@@ -182,14 +182,17 @@ class _Hooks:
         if self.box.cut == "at_end":
             server._cut()
             return "250 OK"
+        # Its annotations say less than it keeps.
         content: Any = envelope.content
+        known: Any = session.auth_data
+        tls: Any = session.ssl
         self.box.mails.append(
             Mail(
                 str(envelope.mail_from),
                 tuple(envelope.rcpt_tos),
                 email.message_from_bytes(content, policy=email.policy.default),
-                encrypted=session.ssl is not None,
-                user=str(session.auth_data) if session.auth_data else None,
+                encrypted=tls is not None,
+                user=str(known) if known else None,
             )
         )
         if self.box.cut == "after_storing":

@@ -66,13 +66,23 @@ class Place:
     #: How the next POSTs and GETs are answered, in turn; then well.
     ways: list[Way] = field(default_factory=list[Way])
     look_ups: list[LookUpWay] = field(default_factory=list[LookUpWay])
+    #: How much patience is asked for, where some is; and whether each key is forgotten as soon as it was used.
+    retry_after_seconds: int = RETRY_AFTER_SECONDS
+    forgets: bool = False
+    #: How often a request is sent on by what stands in front of the server.
+    deliveries: int = 1
 
     def forget(self) -> None:
         """Let the window of all keys pass."""
         self.kept.clear()
 
     def carry_out(self, asked: Asked) -> tuple[int, dict[str, Any]]:
-        """Do what a POST asks for, unless its key is known."""
+        """Do what a POST asks for as often as it is delivered; returns the last answer."""
+        for _ in range(self.deliveries - 1):
+            self._once(asked)
+        return self._once(asked)
+
+    def _once(self, asked: Asked) -> tuple[int, dict[str, Any]]:
         if asked.key in self.kept:
             payload, name = self.kept[asked.key]
             if payload != asked.body:
@@ -80,7 +90,8 @@ class Place:
             return 200, {"id": name}
         self.effects[asked.key] += 1
         name = f"ticket-{sum(self.effects.values())}"
-        self.kept[asked.key] = (asked.body, name)
+        if not self.forgets:
+            self.kept[asked.key] = (asked.body, name)
         return 201, {"id": name}
 
 
@@ -213,12 +224,12 @@ def _head(status: int, length: int, headers: dict[str, str]) -> bytes:
 async def _post(place: Place, asked: Asked, answer: _Answer) -> None:
     way = place.ways.pop(0) if place.ways else "well"
     before: dict[Way, tuple[int, dict[str, Any], dict[str, str]]] = {
-        "in_progress": (409, {}, {"Retry_After": "1"}),
+        "in_progress": (409, {}, {"Retry_After": str(place.retry_after_seconds)}),
         "other_payload": (422, {}, {}),
         "redirect": (307, {}, {"Location": f"{place.address}-elsewhere?token=canary"}),
-        "too_many": (429, {}, {"Retry_After": str(RETRY_AFTER_SECONDS)}),
-        "too_many_until": (429, {}, {"Retry_After": _later(RETRY_AFTER_SECONDS)}),
-        "unavailable": (503, {}, {"Retry_After": str(RETRY_AFTER_SECONDS)}),
+        "too_many": (429, {}, {"Retry_After": str(place.retry_after_seconds)}),
+        "too_many_until": (429, {}, {"Retry_After": _later(place.retry_after_seconds)}),
+        "unavailable": (503, {}, {"Retry_After": str(place.retry_after_seconds)}),
         "error": (500, {}, {}),
         "unauthorized": (401, {"you_sent": asked.headers.get("authorization", "")}, {}),
     }

@@ -73,7 +73,7 @@ class PlainBranches:
         return {"ready": [task for task in state["ready"] if task["task_id"] not in ended]}
 
     def to_branches(self, state: Run) -> list[Send] | str:
-        return [Send("branch", {"task": task}) for task in state["ready"]] or "review_sources"
+        return [Send("branch", {"task": task}) for task in state["ready"]] or "compact"
 
     async def collect(self, state: Run) -> Run:
         return {"ready": []}
@@ -195,22 +195,14 @@ class PlainBranches:
         ):
             graph.add_node(step.__name__, step)
         graph.add_node("branch", branch.compile())
-        for name in ("review_plan", "review_sources", "review_report"):
-            graph.add_node(name, self.go_on)
-        order = (START, "plan", "review_plan", "dispatch")
-        order_after = (
-            "review_sources",
-            "compact",
-            "synthesize",
-            "check",
-            "review_report",
-            "publish",
-            END,
-        )
-        for sequence in (order, order_after):
+        graph.add_node("intend", self.go_on)
+        for sequence in (
+            (START, "plan", "dispatch"),
+            ("compact", "synthesize", "check", "intend", "publish", END),
+        ):
             for before, after in pairwise(sequence):
                 graph.add_edge(before, after)
-        graph.add_conditional_edges("dispatch", self.to_branches, ["branch", "review_sources"])
+        graph.add_conditional_edges("dispatch", self.to_branches, ["branch", "compact"])
         graph.add_edge("branch", "collect")
         graph.add_edge("collect", "dispatch")
         return graph

@@ -12,7 +12,7 @@ from graph.runs import Outcome, decide, resume_run
 from graph.runtime import Runtime, open_runtime
 from graph.settings import Settings
 from ledger.faults import NO_FAULTS, Faults
-from ledger.reviews import Decision
+from ledger.questions import Decision
 from nodes.options import RunOptions
 
 GARDEN = {

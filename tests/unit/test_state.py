@@ -12,7 +12,7 @@ from nodes.review import human_response
 from nodes.state import ResearchState, keep_as_record, merge_outcomes
 
 #: Changes with every change of nodes, edges or channels: then raise WORKFLOW_VERSION, because runs may be asleep.
-RELEASED = "sha256:d8145154a3285894fbdaaeb6d4e8d4c360f7dfe140c09201d94c592f591ec3fd"
+RELEASED = "sha256:2eb6f8cd48b61005375d2d2444d3559a05df30557fffef662b53ee0da0e1bef9"
 
 
 def test_a_typed_question_is_kept_inside_a_record() -> None:
@@ -29,14 +29,14 @@ def test_outcomes_of_parallel_branches_join_and_are_emptied() -> None:
     assert merge_outcomes(one, None) == {}  # type: ignore[arg-type]
 
 
-def test_a_wave_is_sent_to_one_branch_per_task_and_an_empty_one_to_the_review() -> None:
+def test_a_wave_is_sent_to_one_branch_per_task_and_an_empty_one_goes_on() -> None:
     state = {"ready": ["a", "b"]}
     sends = to_branches(state)  # type: ignore[arg-type]
     assert [(send.node, send.arg) for send in sends] == [  # type: ignore[union-attr]
         ("branch", {"task_id": "a"}),
         ("branch", {"task_id": "b"}),
     ]
-    assert to_branches({"ready": []}) == "review_sources"  # type: ignore[typeddict-item]
+    assert to_branches({"ready": [], "gate": "dispatch"}) == "compact"  # type: ignore[typeddict-item]
 
 
 def test_a_branch_goes_on_until_it_has_an_outcome() -> None:
@@ -72,10 +72,10 @@ def test_the_topology_is_that_of_the_workflow_version() -> None:
         ({}, "", "run_begun"),
         ({}, "branch:1", "branch_begun"),
         ({"step": {"name": "plan"}}, "", "plan_validated"),
-        ({"step": {"name": "plan"}, "review": {"kind": "plan"}}, "", "before_review"),
+        ({"step": {"name": "plan"}, "reviews": [{"kind": "plan"}]}, "", "before_review"),
         ({"step": {"name": "dispatch"}, "ready": ["a"]}, "", "tasks_dispatched"),
         ({"step": {"name": "dispatch"}, "ready": []}, "", "before_compaction"),
-        ({"step": {"name": "review_plan"}}, "", "decision_applied"),
+        ({"step": {"name": "decide"}}, "", "decision_applied"),
     ],
 )
 def test_a_checkpoint_is_named_for_its_boundary(
