@@ -1,4 +1,4 @@
-"""Takes up the runs whose workers died, and those whose reviews are overdue, on demand and for ever.
+"""Takes up the runs whose workers died, whose reviews are overdue or whose targets did not answer, on demand and for ever.
 
 Each is resumed as a person would resume it. What a run was stopped for on purpose is not this module's to overrule: one
 that was interrupted, drained, cancelled or has failed is left alone, and so is one that another workflow began.
@@ -15,6 +15,7 @@ from graph import relaying
 from graph.runs import resume_run
 from graph.runtime import Runtime
 from ledger import outbox, reviews, workers
+from ledger.db import Transaction
 from ledger.errors import DatabaseUnavailable, LeaseLost, LedgerError, RunDrained, RunHeld
 from ledger.workers import Orphan
 from nodes.options import BadInput
@@ -52,10 +53,12 @@ class Swept:
 
 
 async def sweep(runtime: Runtime) -> list[Swept]:
-    """Take up every run whose worker died, or whose review's deadline passed; work it to its end or its next pause."""
+    """Take up every run whose worker died, whose review's deadline passed or whose target may answer by now.
+
+    Each is worked to its end or its next pause; then the notices that are due are sent.
+    """
     async with runtime.ledger.transaction() as tx:
-        found = [*await workers.orphans(tx, patient=False), *await workers.overdue(tx)]
-        waiting = await outbox.unsettled_runs(tx)
+        found = await _found(tx, patient=False)
     free = asyncio.Semaphore(AT_ONCE_MAX)
 
     async def when_free(orphan: Orphan) -> Swept:
@@ -63,10 +66,15 @@ async def sweep(runtime: Runtime) -> list[Swept]:
             return await _take_up(runtime, orphan)
 
     swept = list(await asyncio.gather(*map(when_free, found)))
-    # What their targets did not answer then, they may now.
-    swept += [await _resumed(partial(Swept, run_id, ""), runtime, run_id) for run_id in waiting]
     await relaying.run_once(runtime)
     return swept
+
+
+async def _found(tx: Transaction, *, patient: bool) -> list[Orphan]:
+    """Return what may be taken up, each run once: what its target did not answer then, it may now."""
+    orphans = await workers.orphans(tx, patient=patient)
+    found = [*orphans, *await workers.overdue(tx), *await outbox.unsettled(tx)]
+    return list({each.run_id: each for each in found}.values())
 
 
 async def watch(runtime: Runtime, tell: Callable[[Swept], None]) -> None:
@@ -108,7 +116,7 @@ async def _look(runtime: Runtime) -> tuple[float, list[Orphan]]:
         async with runtime.ledger.transaction() as tx:
             # In this order: what runs out in between is found.
             seconds = [await workers.seconds_to_expiry(tx), await reviews.seconds_to_due(tx)]
-            found = [*await workers.orphans(tx, patient=True), *await workers.overdue(tx)]
+            found = await _found(tx, patient=True)
     except DatabaseUnavailable as error:
         logger.warning("cannot look for runs whose workers died: %s", error)
         return between, []

@@ -5,12 +5,12 @@ again finds its own row, and one whose checkpoint was never stored is never sent
 """
 
 from collections.abc import Collection
-from uuid import UUID
 
 from ledger import effects
 from ledger.db import Transaction
 from ledger.effects import Effect
 from ledger.sql import load
+from ledger.workers import Orphan
 
 _SQL = load("effects")
 
@@ -26,6 +26,6 @@ async def next_notice(
     return None if row is None else await effects.get(tx, row["run_id"], row["key"])
 
 
-async def unsettled_runs(tx: Transaction) -> list[UUID]:
-    """Return the blocked runs with a publication that can be looked into again."""
-    return [row["run_id"] for row in await tx.many(_SQL["UnsettledRuns"])]
+async def unsettled(tx: Transaction) -> list[Orphan]:
+    """Return the blocked runs with a publication that can be looked into again; `owner` worked it last."""
+    return [Orphan(**row) for row in await tx.many(_SQL["UnsettledRuns"])]

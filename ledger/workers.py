@@ -18,7 +18,7 @@ Worker: TypeAlias = Literal["working", "orphaned", "drained", "interrupted", "no
 
 @dataclass(frozen=True, slots=True)
 class Orphan:
-    """A run that is not finished, and that nobody works: its worker, `owner`, is dead, or it waited for a person in vain."""
+    """A run that is not finished, and that nobody works: its worker, `owner`, is dead, or it waited in vain."""
 
     run_id: UUID
     owner: str

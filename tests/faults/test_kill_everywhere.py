@@ -6,14 +6,25 @@ true afterwards does not. Every single boundary is the campaign's (`make crash`)
 
 import asyncio
 from collections import Counter
+from dataclasses import replace
 
 import pytest
 
 from ledger.faults import FaultPoint
 from tests.faults.campaign import Campaign
+from tests.support.search_server import World
+from tests.support.trials import Trial
 
 # Trials under way at once: each is one process that works and one that waits.
 LANES = 3
+
+
+def publishing(campaign: Campaign) -> tuple[Trial, World]:
+    """Return a new run that publishes to a file, so that it reaches the points of effects, too."""
+    folder = campaign.home / "published"
+    folder.mkdir(exist_ok=True)
+    trial, world = campaign.trial()
+    return replace(trial, publish=(f"file:{folder}/",)), world
 
 
 @pytest.mark.slow
@@ -21,7 +32,7 @@ async def test_a_run_that_is_killed_anywhere_finishes_as_one_that_was_not(
     campaign: Campaign,
 ) -> None:
     """Same findings and report; no call again that had an accepted answer; no ended branch again."""
-    reached, expected = await campaign.uninterrupted(*campaign.trial())
+    reached, expected = await campaign.uninterrupted(*publishing(campaign))
     assert len(expected.tasks) == 3
     assert len(expected.findings) >= 3
     killed: Counter[FaultPoint] = Counter()
@@ -29,7 +40,7 @@ async def test_a_run_that_is_killed_anywhere_finishes_as_one_that_was_not(
 
     async def killed_at(number: int) -> None:
         async with lanes:
-            points, after = await campaign.killed_and_resumed(*campaign.trial(), number)
+            points, after = await campaign.killed_and_resumed(*publishing(campaign), number)
         assert after.result == expected.result, (number, points)
         killed.update(points)
 
