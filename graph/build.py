@@ -52,18 +52,17 @@ def build_graph(resources: Resources) -> ResearchGraph:
     graph.add_node("revise", partial(revise, resources))
     graph.add_node("intend", partial(intend, resources))
     # A fork may begin between the two.
-    graph.add_node("publish", partial(publish, resources), destinations=("intend", END))
+    graph.add_node("publish", partial(publish, resources), destinations=("intend", *REVIEWS, END))
     _add_reviews(graph, resources)
 
     graph.add_edge(START, "plan")
     graph.add_conditional_edges("dispatch", to_branches, ["branch", *REVIEWS, AFTER["dispatch"]])
-    for gate in ("plan", "check", "revise"):
+    for gate in ("plan", "check", "revise", "intend"):
         graph.add_conditional_edges(gate, to_reviews, [*REVIEWS, AFTER[gate]])
     graph.add_edge("branch", "collect")
     graph.add_edge("collect", "dispatch")
     graph.add_edge("compact", "synthesize")
     graph.add_edge("synthesize", "check")
-    graph.add_edge("intend", "publish")
     return graph
 
 

@@ -13,6 +13,7 @@ from graph.errors import RetryRefused
 from graph.rewinding import rewind
 from graph.runs import Outcome, outcome, work
 from graph.runtime import Runtime
+from graph.waiting import open_settlements
 from graph.working import working
 from ledger import (
     effects,
@@ -34,6 +35,7 @@ from ledger.questions import Review
 from ledger.records import CheckpointRecord
 from ledger.retries import Rule
 from ledger.runs import Run
+from nodes.decisions.effect import as_decision
 from nodes.options import RunOptions
 from nodes.state import AskedReview
 
@@ -134,13 +136,29 @@ async def settle_effect(
         ):
             # Nobody will look into it any more: its run was cancelled.
             await effects.doubt(tx, effect, len(effect.attempts), "its run was cancelled", 0.0)
-        if happened is not None:
-            await settling.happened(tx, effect, happened, said)
-        elif again:
-            await settling.again(tx, effect, said)
-        else:
-            await settling.did_not_happen(tx, effect, said)
+        if await _agreed(tx, effect, happened, said, again=again):
+            if happened is not None:
+                await settling.happened(tx, effect, happened, said)
+            elif again:
+                await settling.again(tx, effect, said)
+            else:
+                await settling.did_not_happen(tx, effect, said)
         return await effects.get(tx, effect.run_id, effect.key)
+
+
+async def _agreed(
+    tx: Transaction, effect: Effect, happened: str | None, said: Settlement, *, again: bool
+) -> bool:
+    """Record what was said as a decision of the review that asks for it; returns whether that settles it.
+
+    Where two people have to say the same, the first one's word is kept and settles nothing yet.
+    """
+    decided = True
+    for asked in await open_settlements(tx, effect.run_id):
+        if asked.shown["key"] == effect.key:
+            decision = as_decision(happened, said, again=again)
+            decided = (await reviews.decide(tx, asked, decision)).decision is not None
+    return decided
 
 
 async def _record(runtime: Runtime, origin: UUID, checkpoint: str) -> CheckpointRecord:

@@ -21,6 +21,7 @@ from graph.errors import RunStuck
 from graph.recovery import check_finished
 from graph.runtime import Runtime, researcher
 from graph.threads import run_config
+from graph.waiting import set_waiting
 from graph.working import working
 from ledger import audit, integrity, reviews, runs, tasks
 from ledger.errors import LedgerDamaged, ReviewForeign, ReviewStale, RunCancelled, RunDrained
@@ -180,7 +181,7 @@ async def _drive(runtime: Runtime, graph: Graph, run: Run, options: RunOptions) 
         if entry is _WAITS:
             # It may have been blocked meanwhile: what it waits for now is a person's decision.
             async with runtime.ledger.transaction(run.run_id) as tx:
-                await runs.set_status(tx, run.run_id, "paused")
+                await set_waiting(tx, run.run_id)
             return
         before = here
         try:

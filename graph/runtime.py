@@ -7,6 +7,7 @@ import logging
 from collections.abc import AsyncGenerator
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, field
+from functools import cache
 from typing import Any
 
 import httpx
@@ -106,7 +107,7 @@ async def open_runtime(
             researcher=researcher(settings.model),
             toolbox=toolbox,
             reports=settings.home / "reports",
-            targets=await _targets(settings, ledger, stack),
+            targets=_targets(settings, ledger, stack),
             workflow=Workflow(WORKFLOW_VERSION, fingerprint(topology())),
             progress=progress or Silent(),
             policy=settings.policy,
@@ -134,15 +135,22 @@ async def _web(settings: Settings, stack: AsyncExitStack) -> WebSearch | None:
     return WebSearch(settings.search_url, await stack.enter_async_context(client), extractors)
 
 
-async def _targets(settings: Settings, ledger: Ledger, stack: AsyncExitStack) -> Targets:
-    """Return the opener of targets; its client keeps no connection and passes plain http to no proxy."""
-    client = httpx.AsyncClient(
-        limits=httpx.Limits(max_keepalive_connections=0), mounts={"http://": None}
-    )
+def _targets(settings: Settings, ledger: Ledger, stack: AsyncExitStack) -> Targets:
+    """Return the opener of targets."""
+
+    @cache
+    def client() -> httpx.AsyncClient:
+        """Open a client that keeps no connection and passes plain http to no proxy; certificates take a while to load."""
+        opened = httpx.AsyncClient(
+            limits=httpx.Limits(max_keepalive_connections=0), mounts={"http://": None}
+        )
+        stack.push_async_callback(opened.aclose)
+        return opened
+
     smtp = settings.smtp_url
     return Targets(
         ledger=ledger,
-        client=await stack.enter_async_context(client),
+        client=client,
         mail_server=mail_server(smtp.get_secret_value()) if smtp else None,
         sender=settings.mail_from,
         databases={name: url.get_secret_value() for name, url in settings.databases.items()},

@@ -95,24 +95,25 @@ def next_act(contract: Contract, tried: Sequence[Tried], lease_seconds: float) -
         case "conditional" | "transactional":
             return Send()
         case "keyed":
-            return _keyed(contract, tried)
+            return _keyed(contract, tried, lease_seconds)
         case "queryable":
             return _queryable(contract, tried, lease_seconds)
         case _:
             assert_never(contract.kind)
 
 
-def _keyed(contract: Contract, tried: Sequence[Tried]) -> Next:
+def _keyed(contract: Contract, tried: Sequence[Tried], lease_seconds: float) -> Next:
     asked = tried[-1]
     if asked.act == "send":
         return LookUp()
     if asked.outcome == "started":
         # Whoever asked died over it; asking changes nothing.
         return LookUp()
-    # The request that is sent now may take its time, too: it has to arrive inside the window.
+    # Who sends it now may stand still for a lease before it does, and the request takes its time: it has to arrive inside
+    # the window.
     first = max(each.age_seconds for each in tried if each.act == "send")
     window = contract.window_seconds
-    if window is None or first + contract.request_seconds < window:
+    if window is None or first + lease_seconds + contract.request_seconds < window:
         return Send()
     return AskPerson(
         f"its key was first used {first:.0f} s ago and is remembered for {window:.0f} s, so it is not sent again"

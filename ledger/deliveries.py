@@ -47,6 +47,7 @@ _INSERT: Final = SQL(
 _SELECT: Final = SQL(
     "SELECT request_digest FROM {table} WHERE idempotency_key = %(idempotency_key)s"
 )
+_CHECK_NOW: Final = SQL("SET CONSTRAINTS ALL IMMEDIATE")
 _PRESENT: Final = SQL(
     "SELECT attribute.attname FROM pg_attribute AS attribute"
     " WHERE attribute.attrelid = to_regclass(%(table)s) AND attribute.attnum > 0 AND NOT attribute.attisdropped"
@@ -66,6 +67,11 @@ class Table:
     @override
     def __str__(self) -> str:
         return f"{self.schema}.{self.name}"
+
+    @property
+    def shortly(self) -> str:
+        """Its name, with the schema unless that is public."""
+        return self.name if self.schema == "public" else str(self)
 
     def into(self, statement: SQL) -> Composed:
         """Return a statement about this table."""
@@ -87,7 +93,10 @@ async def deliver_in(tx: Transaction, where: Table, row: Mapping[str, Any]) -> D
     """
     with wrap_refusals():
         async with tx.connection.transaction():
-            return await _insert(tx.connection, where, row)
+            delivered = await _insert(tx.connection, where, row)
+            # What the table checks at the end of a transaction would end the caller's.
+            await tx.connection.execute(_CHECK_NOW)
+            return delivered
 
 
 async def look_up_in(tx: Transaction, where: Table, key: str) -> str | None:

@@ -131,7 +131,8 @@ class Effect(_Frozen):
 async def intend(tx: Transaction, run_id: UUID, intent: Intent) -> str:
     """Record what is to be done, unless it stands already, and return its key.
 
-    Raises EffectKeyTaken when the key stands for another request, or for another run's effect.
+    Raises EffectKeyTaken when the key stands for another request, for another run's effect, or for one whose record was
+    deleted.
     """
     key = intent.key(run_id)
     await _claim(tx, run_id, key, intent.request_digest)
@@ -154,7 +155,9 @@ async def intend(tx: Transaction, run_id: UUID, intent: Intent) -> str:
 
 
 async def _claim(tx: Transaction, run_id: UUID, key: str, request_digest: str) -> None:
-    await tx.run(_SQL["ClaimKey"], run_id=run_id, key=key, request_digest=request_digest)
+    claim = {"run_id": run_id, "key": key, "request_digest": request_digest}
+    if await tx.maybe(_SQL["ClaimKey"], **claim) is not None:
+        return
     row = await tx.maybe(_SQL["KeyStandsFor"], key=key)
     if row != {"run_id": run_id, "request_digest": request_digest}:
         raise EffectKeyTaken(key)

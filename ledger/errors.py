@@ -223,8 +223,8 @@ class EffectKeyTaken(LedgerError):
 
     def __init__(self, key: str) -> None:
         super().__init__(
-            f"the idempotency key {key} stands for another request already, so nothing was recorded or sent under it; give"
-            " what is to be sent a key of its own"
+            f"the idempotency key {key} stands for another request already, or for one whose record was deleted, so nothing"
+            " was recorded or sent under it; ask in a new run, whose keys are its own: `perdure run`"
         )
 
 

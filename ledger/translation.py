@@ -71,8 +71,8 @@ def wrap_delivery_errors() -> Generator[None]:
 
 #: Data, constraints, privileges, missing things, read by class: the same row would be refused again.
 _REFUSING_CLASSES: Final = frozenset({"0A", "22", "23", "28", "3F", "42", "44", "P0"})
-#: Of a server that ends its sessions, which it does while a commit waits for a replica, too.
-_ENDED_WITHOUT_ANSWER: Final = frozenset({"57P01", "57P02", "57P03", "57P05"})
+#: A completion that the server does not know, and sessions that it ends, which may be waiting for a replica to commit.
+_ENDED_WITHOUT_ANSWER: Final = frozenset({"40003", "57P01", "57P02", "57P03", "57P05"})
 
 
 def _refusal(error: psycopg.Error) -> DeliveryRefused:

@@ -14,8 +14,10 @@ from ledger.canonical import Json, canonical, digest
 from ledger.db import Transaction
 from ledger.questions import Kind
 from nodes.decisions.kinds import KINDS
+from nodes.notices import intend_notices, of_review
 from nodes.options import RunOptions
 from nodes.state import AskedReview, ResearchState, Update
+from nodes.targets.base import Targets
 
 #: What follows each step that asks, once its reviews are decided or none is asked.
 AFTER: Mapping[str, str] = {
@@ -23,47 +25,64 @@ AFTER: Mapping[str, str] = {
     "dispatch": "compact",
     "check": "intend",
     "revise": "intend",
+    "intend": "publish",
+    "publish": "publish",
 }
 
 
 @dataclass(frozen=True, slots=True)
 class Question:
-    """One review to ask for: `shown` is all that a person sees."""
+    """One review to ask for: `shown` is all that a person sees; a deadline decides it unless it `waits`."""
 
     kind: Kind
     shown: Json
+    waits: bool = False
 
 
-async def ask(
-    tx: Transaction,
-    run_id: UUID,
-    gate: str,
-    options: RunOptions,
-    questions: Sequence[Question],
-    decided_before: int,
-) -> Update:
-    """Record the questions that the step `gate` asks at once, and return the state that makes the run wait for them.
+@dataclass(frozen=True, slots=True)
+class Gate:
+    """A step that asks: its `name`, what its run was started with, how many decisions were applied before."""
 
-    The run is paused in the same transaction, whoever works it: the command line, a notebook or LangGraph's server.
+    name: str
+    run_id: UUID
+    options: RunOptions
+    decided_before: int
+    targets: Targets
+
+
+async def ask(tx: Transaction, gate: Gate, questions: Sequence[Question]) -> Update:
+    """Record the questions that a step asks at once, and return the state that makes the run wait for them.
+
+    The run is paused in the same transaction, whoever works it: the command line, a notebook or LangGraph's server. Whoever
+    the run was to notify is told of each.
     """
     names = [
-        reviews.review_id(run_id, each.kind, digest(canonical(each.shown)), decided_before)
+        reviews.review_id(
+            gate.run_id, each.kind, digest(canonical(each.shown)), gate.decided_before
+        )
         for each in questions
     ]
     for question in questions:
+        rules = gate.options.rules(question.kind)
         await reviews.ask(
             tx,
-            run_id,
+            gate.run_id,
             question.kind,
             question.shown,
-            decided_before,
-            rules=options.rules(question.kind),
+            gate.decided_before,
+            rules=rules.model_copy(update={"due_seconds": None}) if question.waits else rules,
             beside=names,
         )
+    told: dict[str, str] = {}
     if questions:
-        await runs.set_status(tx, run_id, "paused")
+        await runs.set_status(tx, gate.run_id, "paused")
+        run = await runs.get(tx, gate.run_id)
+        for name, question in zip(names, questions, strict=True):
+            told |= await intend_notices(
+                tx, gate.targets, run, name, of_review(run, question.kind, name)
+            )
     asked = [_asked(name, question) for name, question in zip(names, questions, strict=True)]
-    return {"reviews": asked, "gate": gate}
+    return {"reviews": asked, "gate": gate.name, "effects": told}
 
 
 def _asked(name: str, question: Question) -> AskedReview:

@@ -13,6 +13,7 @@ from pydantic import TypeAdapter
 from ledger import artifacts, evidence, findings, runs, sources, tasks
 from ledger.db import Transaction
 from ledger.evidence import Evidence
+from nodes.asking import Gate
 from nodes.conflicts import kept_apart
 from nodes.material import Draft, DraftSentence, Verdict
 from nodes.options import RunOptions
@@ -52,9 +53,8 @@ async def check(resources: Resources, state: ResearchState, runtime: Runtime[Run
         report = write(material)
         name = await _record(tx, run_id, report, verdicts)
         options = RunOptions.model_validate(run.options)
-        asked = await asked_for(
-            tx, run_id, "check", options, report, state.get("decided", 0), name=name
-        )
+        gate = Gate("check", run_id, options, state.get("decided", 0), resources.targets)
+        asked = await asked_for(tx, gate, report, name=name)
     return {
         "products": {**products, "report": name},
         **asked,

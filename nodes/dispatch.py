@@ -14,7 +14,7 @@ from ledger.canonical import Json
 from ledger.db import Transaction
 from ledger.findings import NewFinding
 from nodes import recorded
-from nodes.asking import Question, ask, to_reviews
+from nodes.asking import Gate, Question, ask, to_reviews
 from nodes.conflicts import conflicts
 from nodes.material import Claim, Disagreement
 from nodes.options import TASKS_MAX, RunOptions
@@ -87,7 +87,9 @@ async def _close(resources: Resources, run_id: UUID, decided_before: int) -> Upd
     async with resources.ledger.transaction(run_id) as tx:
         await _record(tx, run_id, claims, disagreements)
         await runs.set_phase(tx, run_id, "sources")
-        asked = await _asked(tx, run_id, claims, disagreements, decided_before)
+        options = RunOptions.model_validate((await runs.get(tx, run_id)).options)
+        gate = Gate("dispatch", run_id, options, decided_before, resources.targets)
+        asked = await _asked(tx, gate, claims, disagreements)
         counts = await tasks.counts(tx, run_id)
     step: Json = {"name": "dispatch", "claims": len(claims), "disagreements": len(disagreements)}
     return {"ready": [], "tasks": counts, **asked, "step": step}
@@ -116,17 +118,16 @@ async def _record(
 
 async def _asked(
     tx: Transaction,
-    run_id: UUID,
+    gate: Gate,
     claims: tuple[Claim, ...],
     disagreements: tuple[Disagreement, ...],
-    decided_before: int,
 ) -> Update:
     """Ask for the sources and for what differs, where the policy wants it.
 
     `auto` does for flagged sources and for all that differs. Whose findings stand after a retry by the rule `review` is
     always asked.
     """
-    options = RunOptions.model_validate((await runs.get(tx, run_id)).options)
+    run_id, options = gate.run_id, gate.options
     read = [each for each in await sources.everything(tx, run_id) if each.excluded_by is None]
     questions: list[Question] = []
     if options.asks("sources", needed=any(source.is_flagged for source in read)):
@@ -140,4 +141,4 @@ async def _asked(
         questions.append(Question("sources", shown))
     wanted = options.asks("conflict", needed=True)
     questions += await conflicts(tx, run_id, claims, disagreements if wanted else ())
-    return await ask(tx, run_id, "dispatch", options, questions, decided_before)
+    return await ask(tx, gate, questions)

@@ -17,7 +17,7 @@ from ledger.canonical import Json
 from ledger.contracts import Act, AskPerson, LookUp, Send, Wait
 from ledger.db import Ledger, Transaction
 from ledger.effects import Effect
-from ledger.errors import RunCancelled
+from ledger.errors import IllegalTransition, RunCancelled
 from ledger.faults import FaultPoint
 from ledger.runs import Run
 from nodes.targets.base import (
@@ -110,10 +110,21 @@ class Carrier:
                 assert_never(following)
 
     async def call(self, begun: Begun, target: Target) -> Effect:
-        """Call the target and commit what it said."""
+        """Call the target and commit what it said.
+
+        Raises LeaseLost, RunCancelled or IllegalTransition, and calls nobody, where the run was taken over or cancelled, or
+        the effect was worked or settled by another, since this call was recorded.
+        """
         self.ledger.faults.reach(FaultPoint.BEFORE_SEND)
-        sending = await self._sending(begun.effect)
-        if begun.effect.contract.kind == "transactional":
+        try:
+            sending = await self._sending(begun)
+        except RunCancelled:
+            if begun.act == "send":
+                await self._observed(begun, NotSent("the run was cancelled before this was sent"))
+            raise
+        if isinstance(sending, NotSent):
+            effect = await self._observed(begun, sending)
+        elif begun.effect.contract.kind == "transactional":
             assert isinstance(target, TransactionalTarget), target.kind
             async with self.ledger.transaction(self.run_id) as tx:
                 effect = await self._recorded(tx, begun, await target.send_in(tx, sending))
@@ -134,8 +145,19 @@ class Carrier:
                 await self._recorded(tx, begun, said)
             raise
 
-    async def _sending(self, effect: Effect) -> Sending:
-        async with self.ledger.transaction() as tx:
+    async def _sending(self, begun: Begun) -> Sending | NotSent:
+        """Return what the target is given; or that it is given nothing, as we stood still since the call was recorded.
+
+        Who takes over believes that a worker sends within a lease of that record, or never: see ledger/contracts.py.
+        """
+        async with self.ledger.transaction(self.run_id) as tx:
+            effect = await effects.get(tx, begun.effect.run_id, begun.effect.key)
+            newest = effect.attempts[-1]
+            ours = newest.number == begun.number and newest.outcome == "started"
+            if not ours or effect.status not in {"sending", "in_doubt"}:
+                raise IllegalTransition(f"effect {effect.key} was worked or settled by another")
+            if begun.act == "send" and newest.age_seconds >= self.ledger.lease_seconds:
+                return NotSent("this process stood still before it had sent anything")
             run = await runs.get(tx, effect.run_id)
             content = await artifacts.get(tx, effect.artifact)
         publication = publication_of(run, effect.artifact, content, effect.media_type)

@@ -13,10 +13,10 @@ from pydantic import BaseModel, ConfigDict, Field, field_validator
 from ledger.questions import AtDeadline, Kind, Rules
 from nodes.sensitive import SensitiveRule
 
-ReviewKind: TypeAlias = Literal["plan", "sources", "conflict", "report"]
+ReviewKind: TypeAlias = Literal["plan", "sources", "conflict", "report", "effect"]
 
 #: The reviews that a run can be told to stop for; the other kinds stop it where something needs a person.
-REVIEW_KINDS: tuple[ReviewKind, ...] = ("plan", "sources", "conflict", "report")
+REVIEW_KINDS: tuple[ReviewKind, ...] = ("plan", "sources", "conflict", "report", "effect")
 
 # A question that does not fit two printed pages is a document: it belongs into the corpus.
 QUESTION_CHARACTERS_MAX = 8_000
@@ -56,7 +56,7 @@ class RunOptions(BaseModel):
     )
     review: str = Field(
         default="auto",
-        description="When to stop for a person: none, auto, or a list out of plan,sources,conflict,report",
+        description="When to stop for a person: none, auto, or a list out of plan,sources,conflict,report,effect",
     )
     branches: int = Field(
         default=4, ge=1, le=BRANCHES_MAX, description="Tasks researched at the same time"
@@ -92,7 +92,7 @@ class RunOptions(BaseModel):
         if wanted in (["none"], ["auto"]) or (wanted and set(wanted) <= set(REVIEW_KINDS)):
             return ",".join(wanted)
         raise ValueError(
-            f"{value!r} is none of: none, auto, or a list out of plan,sources,conflict,report"
+            f"{value!r} is none of: none, auto, or a list out of plan,sources,conflict,report,effect"
         )
 
     def asks(self, kind: ReviewKind, *, needed: bool) -> bool:

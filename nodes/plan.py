@@ -14,7 +14,7 @@ from ledger.canonical import Json
 from ledger.db import Transaction
 from ledger.errors import NotFound
 from ledger.questions import Decision
-from nodes.asking import Question, ask
+from nodes.asking import Gate, Question, ask
 from nodes.decisions.plan import instruction_of
 from nodes.material import TaskDraft
 from nodes.options import TASKS_MAX, BadInput, RunOptions, checked_question
@@ -43,7 +43,8 @@ async def plan(resources: Resources, state: ResearchState, runtime: Runtime[RunO
             WORKER,
         )
         await runs.set_phase(tx, run_id, "plan")
-        asked = await _asked(tx, run_id, options, state.get("decided", 0))
+        before = state.get("decided", 0)
+        asked = await _asked(tx, Gate("plan", run_id, options, before, resources.targets))
         counts = await tasks.counts(tx, run_id)
     resources.progress.phase(run_id, "plan", f"{len(drafts)} task{'s' if len(drafts) > 1 else ''}")
     return {
@@ -110,10 +111,11 @@ async def _recorded(
     return run
 
 
-async def _asked(tx: Transaction, run_id: UUID, options: RunOptions, decided_before: int) -> Update:
+async def _asked(tx: Transaction, gate: Gate) -> Update:
     questions: list[Question] = []
-    if options.asks("plan", needed=False):
-        planned = [task for task in await tasks.everything(tx, run_id) if task.status == "pending"]
+    if gate.options.asks("plan", needed=False):
+        existing = await tasks.everything(tx, gate.run_id)
+        planned = [task for task in existing if task.status == "pending"]
         shown: Json = {
             "tasks": [
                 {"id": task.task_id, "question": task.question, "depends_on": list(task.depends_on)}
@@ -121,7 +123,7 @@ async def _asked(tx: Transaction, run_id: UUID, options: RunOptions, decided_bef
             ]
         }
         questions.append(Question("plan", shown))
-    return await ask(tx, run_id, "plan", options, questions, decided_before)
+    return await ask(tx, gate, questions)
 
 
 def _listed(drafts: tuple[TaskDraft, ...]) -> list[Json]:

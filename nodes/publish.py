@@ -21,12 +21,14 @@ from ledger.canonical import Json
 from ledger.effects import Effect
 from ledger.errors import EffectsUnsettled
 from ledger.faults import FaultPoint
+from nodes.asking import Gate, Question, ask, node_of
 from nodes.consequences import publications, targets_of
+from nodes.decisions.effect import to_settle
 from nodes.effects import Carrier
 from nodes.notices import intend_notices, of_completion
 from nodes.options import RunOptions
 from nodes.resources import Resources, run_id_of
-from nodes.state import ResearchState
+from nodes.state import ResearchState, Update
 
 
 async def publish(
@@ -34,8 +36,8 @@ async def publish(
 ) -> Command[Any]:
     """Write the report's file, carry out the publications, and record that the run is completed.
 
-    Raises EffectsUnsettled when one of them was refused, is in doubt, or could not be tried: the run is blocked, and goes on
-    from here when it is resumed.
+    What was refused, or what only a person can tell, is asked, and the run is blocked until it is decided. Raises
+    EffectsUnsettled where a target did not answer: the run is blocked, and goes on from here when it is resumed.
     """
     run_id = run_id_of(runtime)
     report = state.get("products", {})["report"]
@@ -49,7 +51,10 @@ async def publish(
         return Command(goto="intend")
     path = report_path(resources.reports, run_id)
     await asyncio.to_thread(write_whole, path, content)
-    settled = await _carried_out(resources, run_id, decided)
+    carried = await _carried_out(resources, run_id, decided)
+    if unsettled := [effect for effect in carried if not effect.is_settled]:
+        return await _left(resources, run_id, options, unsettled, state.get("decided", 0))
+    settled = {effect.key: effect.status for effect in carried}
     resources.ledger.faults.reach(FaultPoint.BEFORE_COMPLETION)
     async with resources.ledger.transaction(run_id) as tx:
         run = await runs.get(tx, run_id)
@@ -65,19 +70,48 @@ async def publish(
 
 async def _carried_out(
     resources: Resources, run_id: UUID, decided: Sequence[Effect]
-) -> dict[str, str]:
+) -> list[Effect]:
     """Carry out what is not settled yet, all of it before anything that is left over stops the run."""
     carrier = Carrier(resources.ledger, run_id, resources.patience)
     carried: list[Effect] = []
     for effect in decided:
-        if not effect.is_settled:
+        if not effect.is_settled and effect.status not in _FOR_A_PERSON:
             resources.progress.phase(run_id, "publish", f"{effect.target}: {effect.status}")
             target = resources.targets.open(effect.target)
             effect = await carrier.carry_out(effect, target)  # noqa: PLW2901  # the same, later
         carried.append(effect)
-    if unsettled := [effect for effect in carried if not effect.is_settled]:
-        raise EffectsUnsettled(run_id, [(each.key, each.status, each.reason) for each in unsettled])
-    return {effect.key: effect.status for effect in carried}
+    return carried
+
+
+_FOR_A_PERSON = frozenset({"failed", "awaiting_person"})
+
+
+async def _left(
+    resources: Resources,
+    run_id: UUID,
+    options: RunOptions,
+    unsettled: Sequence[Effect],
+    decided_before: int,
+) -> Command[Any]:
+    """Ask a person what became of the effects that only a person can tell; for the others the run is blocked.
+
+    Raises EffectsUnsettled where there are only others.
+    """
+    told = EffectsUnsettled(run_id, [(each.key, each.status, each.reason) for each in unsettled])
+    questions = [
+        Question("effect", to_settle(each), waits=True)
+        for each in unsettled
+        if each.status in _FOR_A_PERSON
+    ]
+    if not questions:
+        raise told
+    gate = Gate("publish", run_id, options, decided_before, resources.targets)
+    async with resources.ledger.transaction(run_id) as tx:
+        asked = await ask(tx, gate, questions)
+        await runs.set_status(tx, run_id, "blocked", str(told))
+    step: Json = {"name": "publish", "unsettled": {each.key: each.status for each in unsettled}}
+    update: Update = {**asked, "step": step}
+    return Command(goto=[node_of(each) for each in asked["reviews"]], update=update)
 
 
 def report_path(folder: Path, run_id: UUID) -> Path:

@@ -7,7 +7,7 @@ from ledger import artifacts, citations, evidence, reviews, runs, sources
 from ledger.canonical import Json
 from ledger.db import Transaction
 from nodes import recorded
-from nodes.asking import Question, ask
+from nodes.asking import Gate, Question, ask
 from nodes.options import RunOptions
 from nodes.report import Report
 from nodes.screening import Finding, screened
@@ -23,24 +23,17 @@ async def record(tx: Transaction, run_id: UUID, report: Report) -> str:
 
 
 async def asked_for(
-    tx: Transaction,
-    run_id: UUID,
-    gate: str,
-    options: RunOptions,
-    report: Report,
-    decided_before: int,
-    *,
-    name: str,
-    revised: bool = False,
+    tx: Transaction, gate: Gate, report: Report, *, name: str, revised: bool = False
 ) -> Update:
     """Ask for the report where the review policy wants that, and for what of it is sensitive and was not released."""
+    run_id, options = gate.run_id, gate.options
     questions: list[Question] = []
     if options.asks("report", needed=False):
         shown = await _shown(tx, run_id, name, report, revised=revised)
         questions.append(Question("report", shown))
     if options.sensitive and (found := await _sensitive(tx, run_id, options, report)):
         questions.append(Question("sensitive", {"sensitive": found, "report_artifact": name}))
-    return await ask(tx, run_id, gate, options, questions, decided_before)
+    return await ask(tx, gate, questions)
 
 
 async def _shown(

@@ -15,6 +15,7 @@ from ledger.db import Transaction
 from ledger.evidence import Evidence
 from ledger.questions import Review
 from nodes import recorded
+from nodes.asking import Gate
 from nodes.decisions.base import part_of
 from nodes.decisions.report import text_of
 from nodes.material import Verdict
@@ -46,10 +47,8 @@ async def revise(
     report = Report("\n\n".join(parts) + "\n", tuple(revised.numbers))
     async with resources.ledger.transaction(run_id) as tx:
         name = await record(tx, run_id, report)
-        before = state.get("decided", 0)
-        asked = await asked_for(
-            tx, run_id, "revise", options, report, before, name=name, revised=True
-        )
+        gate = Gate("revise", run_id, options, state.get("decided", 0), resources.targets)
+        asked = await asked_for(tx, gate, report, name=name, revised=True)
     step = {"name": "revise", "citations": len(report.citations), **_counted(revised)}
     return {"products": {**products, "report": name}, "revision": [], **asked, "step": step}
 

@@ -1,9 +1,15 @@
--- name: ClaimKey :none
+-- name: ClaimKey :maybe
+-- A row: the key is new.
 INSERT INTO ledger.effect_keys (tenant, key, run_id, request_digest)
-VALUES (%(tenant)s, %(key)s, %(run_id)s, %(request_digest)s) ON CONFLICT DO NOTHING;
+VALUES (%(tenant)s, %(key)s, %(run_id)s, %(request_digest)s) ON CONFLICT DO NOTHING
+RETURNING key;
 
 -- name: KeyStandsFor :maybe
-SELECT run_id, request_digest FROM ledger.effect_keys WHERE tenant = %(tenant)s AND key = %(key)s;
+-- Only where its effect is recorded: what became of one whose record was deleted, nobody knows any more.
+SELECT claimed.run_id, claimed.request_digest
+  FROM ledger.effect_keys AS claimed
+  JOIN ledger.effects AS effect USING (tenant, run_id, key)
+ WHERE claimed.tenant = %(tenant)s AND claimed.key = %(key)s;
 
 -- name: IntendEffect :none
 INSERT INTO ledger.effects (tenant, run_id, key, step, mode, kind, target, contract_kind, contract, request_digest, key_id, body)

@@ -61,11 +61,11 @@ class EmailTarget:
 
     def request(self, publication: Publication) -> dict[str, Json]:
         """Return what is sent to whom; raises BadInput for a report that is no text."""
-        as_text(publication.content)
+        text = as_text(publication.content)
         return {
             "target": self.kind,
             "to": list(self.recipients),
-            "subject": self.subject or _subject_of(publication.question),
+            "subject": self.subject or _subject_of(text) or _subject_of(publication.question),
             "date": publication.begun_at,
             "run_id": str(publication.run_id),
             "report_artifact": publication.report_artifact,
@@ -192,10 +192,14 @@ def _subject(query: str) -> str | None:
     return subject
 
 
-def _subject_of(question: str) -> str:
-    """Return a subject for a question, whatever characters stand in it."""
-    line = " ".join("".join(one if one.isprintable() else " " for one in question).split())
-    whole = f"Report: {line}"
-    return (
-        whole if len(whole) <= SUBJECT_CHARACTERS_MAX else f"{whole[: SUBJECT_CHARACTERS_MAX - 1]}…"
-    )
+def _subject_of(text: str) -> str:
+    """Return the first line of a text that says something, whatever characters stand in it."""
+    lines = (_printable(line).lstrip("#").strip() for line in text.splitlines())
+    first = next(filter(None, lines), "")
+    if len(first) <= SUBJECT_CHARACTERS_MAX:
+        return first
+    return f"{first[: SUBJECT_CHARACTERS_MAX - 1]}…"
+
+
+def _printable(line: str) -> str:
+    return " ".join("".join(one if one.isprintable() else " " for one in line).split())

@@ -4,7 +4,8 @@ An address is recorded with the run and opened again by every process that goes 
 that holds a secret is refused.
 """
 
-from collections.abc import Mapping
+import re
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from ipaddress import ip_address
 from typing import Final
@@ -23,6 +24,11 @@ CONTRACTS_SETTING = "PERDURE_CONTRACTS"
 #: Every form of an address, for errors and help.
 FORMS: Final = "file:PATH, https://HOST/PATH (http:// for this machine only), mailto:NAME@HOST, postgres:TABLE or postgres:TABLE@DATABASE"
 
+# No control characters, and no halves of characters, which arguments of a command line hold for bytes that are no UTF-8.
+_TEXT: Final = re.compile(r"[^\x00-\x1f\x7f\ud800-\udfff]+")
+# As it is asked for: names in ASCII (others are encoded by then), addresses of both families.
+_HOST: Final = re.compile(r"[A-Za-z0-9._-]+|[0-9A-Fa-f:.]+")
+_PORT_MAX = 65_535
 # Names of parameters that hold keys: the address of a target is recorded and shown.
 _SECRET_PARAMETERS: Final = frozenset(
     {
@@ -37,7 +43,8 @@ class Targets:
     """What targets are opened with; graph/runtime.py sets it up."""
 
     ledger: Ledger
-    client: httpx.AsyncClient | None = None
+    #: Returns the client of this process, which is opened when the first webhook is.
+    client: Callable[[], httpx.AsyncClient] | None = None
     mail_server: MailServer | None = None
     sender: str | None = None
     #: URLs of databases by name, tokens of webhooks by host or host:port; both are secret.
@@ -57,14 +64,15 @@ def open_target(address: str, targets: Targets) -> Target:
     Raises BadInput for a kind that there is not, for an address that holds a secret, and for a contract that the kind
     cannot keep.
     """
-    scheme, colon, rest = address.strip().partition(":")
-    if not colon or not rest or any(ord(one) < ord(" ") for one in address):
+    given = address.strip()
+    scheme, colon, rest = given.partition(":")
+    if not colon or not rest or not _TEXT.fullmatch(given):
         raise BadInput(f"no target is written like that; there are: {FORMS}")
     match scheme.lower():
         case "file":
             return _file(rest, targets)
         case "http" | "https":
-            return _webhook(address.strip(), targets)
+            return _webhook(given, targets)
         case "mailto":
             return _email(rest, targets)
         case "postgres" | "postgresql":
@@ -82,10 +90,15 @@ def _file(rest: str, targets: Targets) -> Target:
 def _webhook(address: str, targets: Targets) -> Target:
     try:
         url = httpx.URL(address)
-    except httpx.InvalidURL as error:
+        host, port = url.host, url.port
+    # UnicodeError: a host that claims to be encoded and is not.
+    except (httpx.InvalidURL, UnicodeError) as error:
         raise BadInput("that is no URL of a webhook: write https://HOST/PATH") from error
-    if not url.host:
-        raise BadInput("a webhook needs a host: write https://HOST/PATH")
+    has_port = port is None or 0 < port <= _PORT_MAX
+    if not _HOST.fullmatch(url.raw_host.decode()) or not has_port:
+        raise BadInput(
+            "a webhook needs a host, and a port up to 65535: write https://HOST:PORT/PATH"
+        )
     if url.userinfo:
         raise BadInput(
             "an address is recorded and shown, so it holds no user or password; put a token for the host into"
@@ -99,13 +112,14 @@ def _webhook(address: str, targets: Targets) -> Target:
         )
     if "#" in address:
         raise BadInput("a server never sees what is behind a #; leave it out of the address")
-    if url.scheme == "http" and not _is_this_machine(url.host):
+    if url.scheme == "http" and not _is_this_machine(host):
         raise BadInput(
-            f"what goes to http://{url.host} can be read and changed on its way; write https://, http:// is for this"
+            f"what goes to http://{host} can be read and changed on its way; write https://, http:// is for this"
             " machine only"
         )
     contract = _contract(str(url), targets, webhook.DEFAULT_CONTRACT, webhook.KINDS)
-    return webhook.WebhookTarget(url, targets.client, _token(url, targets.tokens), contract)
+    client = targets.client() if targets.client else None
+    return webhook.WebhookTarget(url, client, _token(url, targets.tokens), contract)
 
 
 def _email(rest: str, targets: Targets) -> Target:
@@ -123,7 +137,7 @@ def _postgres(rest: str, targets: Targets) -> Target:
     table = postgres.table_named(text)
     if not at:
         contract = _contract(
-            f"postgres:{table}", targets, postgres.OWN_CONTRACT, postgres.OWN_KINDS
+            f"postgres:{table.shortly}", targets, postgres.OWN_CONTRACT, postgres.OWN_KINDS
         )
         return postgres.OwnTableTarget(table, targets.ledger, contract)
     url = targets.databases.get(name)
@@ -133,7 +147,7 @@ def _postgres(rest: str, targets: Targets) -> Target:
             f"no database is called {name!r} in {postgres.SETTING}, which names: {known}; without @NAME a table of the"
             " ledger's own database is meant"
         )
-    address = f"postgres:{table}@{name}"
+    address = f"postgres:{table.shortly}@{name}"
     contract = _contract(address, targets, postgres.OTHER_CONTRACT, postgres.OTHER_KINDS)
     return postgres.OtherTableTarget(table, name, url, contract)
 

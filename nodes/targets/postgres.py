@@ -103,8 +103,8 @@ class OwnTableTarget(_Rows):
 
     @property
     def address(self) -> str:
-        """The table with its schema."""
-        return f"postgres:{self.table}"
+        """The table, with its schema unless that is public."""
+        return f"postgres:{self.table.shortly}"
 
     def request(self, publication: Publication) -> dict[str, Json]:
         """Return the row, the report by its digest; raises BadInput for a report that no column takes."""
@@ -157,8 +157,8 @@ class OtherTableTarget(_Rows):
 
     @property
     def address(self) -> str:
-        """The table with its schema, and the name of its database."""
-        return f"postgres:{self.table}@{self.name}"
+        """The table, with its schema unless that is public, and the name of its database."""
+        return f"postgres:{self.table.shortly}@{self.name}"
 
     def request(self, publication: Publication) -> dict[str, Json]:
         """Return the row, the report by its digest; raises BadInput for a report that no column takes."""

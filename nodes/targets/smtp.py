@@ -11,7 +11,7 @@ import ssl
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from ipaddress import ip_address
-from typing import Final
+from typing import Final, cast
 from urllib.parse import unquote, urlsplit
 
 from aiosmtplib import SMTP
@@ -70,9 +70,7 @@ class MailServer:
 
 def mail_server(url: str, context: ssl.SSLContext | None = None) -> MailServer:
     """Read smtp://user:password@host:port or smtps://…; raises BadInput, which tells nothing of it."""
-    form = (
-        f"{SETTING} is no address of a mail server; give smtp://user:password@host:587 or smtps://…"
-    )
+    form = "that is no address of a mail server; give smtp://user:password@host:587 or smtps://…"
     try:
         parts = urlsplit(url)
         port = parts.port
@@ -100,6 +98,8 @@ async def deliver(
         async with asyncio.timeout(seconds):
             await _deliver(server, sender, recipients, message, stage)
     except TimeoutError as error:
+        if stage.taken_over:
+            return
         reason = f"the mail server was not done within {seconds:g} s"
         raise MailBroken(reason, ended=stage.ended) from error
     except SMTPResponseException as error:
@@ -123,10 +123,11 @@ async def deliver(
 
 @dataclass(slots=True)
 class _Stage:
-    """How far a delivery is."""
+    """How far a delivery is: `ended` when its end was written, `taken_over` when the server said that it has it."""
 
     name: str = "connecting"
     ended: bool = False
+    taken_over: bool = False
 
 
 async def _deliver(
@@ -190,9 +191,11 @@ async def _hand_over(smtp: SMTP, message: bytes, stage: _Stage) -> None:
     response = await smtp.execute_command(b"DATA")
     if response.code != SMTPStatus.start_input:
         raise SMTPResponseException(response.code, response.message)
-    protocol, transport = smtp.protocol, smtp.transport
-    assert protocol is not None
-    assert isinstance(transport, asyncio.WriteTransport)
+    protocol = smtp.protocol
+    if protocol is None:
+        raise ConnectionResetError("cut before the message")
+    # One of another event loop is no subclass of asyncio's.
+    transport = cast("asyncio.WriteTransport", smtp.transport)
     protocol.write(_LINE_DOT.sub(b"..", message))
     # Once more than needed: what was cut before the end is noticed before the end is written.
     await asyncio.sleep(0)
@@ -207,3 +210,4 @@ async def _hand_over(smtp: SMTP, message: bytes, stage: _Stage) -> None:
     response = await protocol.read_response()
     if response.code // 100 != _DONE:
         raise SMTPResponseException(response.code, response.message)
+    stage.taken_over = True

@@ -36,6 +36,8 @@ KINDS: Final = frozenset({"keyed", "queryable", "opaque"})
 
 # An answer is a receipt; nobody reads more of it.
 ANSWER_BYTES_MAX = 64 * 1024
+# Of the deadline, for the connection and again for TLS: what takes so long leaves no time to send, and nothing was sent.
+_CONNECT_SHARE = 0.45
 # The first of these events says that the server may have something of the request.
 _SENDING: Final = ("send_request_headers.started", "send_request_body.started")
 
@@ -125,7 +127,7 @@ class WebhookTarget:
             self.url,
             content=body,
             headers=self._headers(key, has_body=body is not None),
-            timeout=None,
+            timeout=httpx.Timeout(None, connect=self.contract.request_seconds * _CONNECT_SHARE),
             extensions={"trace": trace},
         )
         try:

@@ -10,7 +10,14 @@ from tests.faults.oracle import Facts
 from tests.faults.scenarios import Scenario
 
 Action: TypeAlias = Literal[
-    "kill_before", "kill_after", "cut_before", "cut_after", "stop_before", "stop_after", "freeze"
+    "kill_before",
+    "kill_after",
+    "cut_before",
+    "cut_after",
+    "stop_before",
+    "stop_after",
+    "freeze",
+    "freeze_after",
 ]
 ACTIONS: tuple[Action, ...] = get_args(Action)
 
@@ -35,7 +42,7 @@ class Harm:
 
     @property
     def when(self) -> When:
-        """A frozen process has not sent what it was about to send."""
+        """With `freeze` a process has not sent what it was about to send; with `freeze_after` it does not know that it was done."""
         return "after" if self.action.endswith("_after") else "before"
 
 

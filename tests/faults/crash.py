@@ -10,6 +10,7 @@ import asyncio
 import json
 import logging
 import os
+import re
 import sys
 import tempfile
 from collections import Counter
@@ -27,7 +28,7 @@ from tests.faults.scenarios import BY_NAME, SCENARIOS, Scenario
 from tests.support.trials import fork_server
 
 # The shortest ones: each of their boundaries, and then each boundary of the recovery from that.
-PAIRED = ("straight", "cancel", "cancel-paused")
+PAIRED = ("straight", "cancel", "cancel-paused", "publish-webhook", "publish-file")
 REPORT = Path("crash-violations.jsonl")
 PROGRESS_EVERY = 100
 
@@ -149,7 +150,13 @@ async def work_scenario(
     base = await campaign.base(scenario)
     assert base.facts is not None
     tally = Tally(scenario, len(base.reached))
-    labels = [label for label in base.reached if chosen.label in {None, label}]
+    labels = [
+        label
+        for label in base.reached
+        if chosen.label in {None, label} and re.search(chosen.where, label)
+    ]
+    if chosen.since:
+        labels = labels[next(at for at, label in enumerate(labels) if chosen.since in label) :]
     cases = single(base, labels, chosen.action or ACTIONS)
     again: list[Case] = []
     async for played in campaign.play(cases, base.facts):
@@ -207,6 +214,10 @@ def arguments() -> argparse.Namespace:
     parser.add_argument("--scenario", action="append", choices=list(BY_NAME))
     parser.add_argument("--action", action="append", choices=ACTIONS)
     parser.add_argument("--label", help="only this boundary")
+    parser.add_argument("--where", default="", help="only boundaries that this pattern is found in")
+    parser.add_argument(
+        "--since", help="only boundaries from the first on that has this in its label"
+    )
     parser.add_argument("--lanes", type=int, default=(os.cpu_count() or 1) + 1)
     parser.add_argument(
         "--pairs", action="store_true", help=f"pairs of kills, of {PAIRED} at least"

@@ -9,9 +9,18 @@ from uuid import UUID
 from graph.cluster import Cluster
 from graph.migrate import migrate
 from ledger.ids import new_run_id
+from tests.faults.doors import Door
 from tests.faults.gate import Gate
 from tests.faults.oracle import Oracle
 from tests.faults.outside import Outside, World
+from tests.faults.places import (
+    LEASE_SECONDS,
+    OTHER_DATABASE,
+    SENDER,
+    Places,
+    in_database,
+    make_tables,
+)
 from tests.faults.proxy import SOCKET_NAME, Proxy
 from tests.faults.scenarios import PAGES, Scenario
 from tests.support.observed import reading
@@ -29,6 +38,7 @@ class Lane:
     gate: Gate
     proxy: Proxy
     outside: Outside
+    door: Door
     oracle: Oracle
     stack: AsyncExitStack
     #: The process that works now.
@@ -39,10 +49,18 @@ class Lane:
         """PERDURE_HOME of all processes of this lane."""
         return self.folder / "home"
 
+    @property
+    def published(self) -> Path:
+        """Where runs of this lane publish files."""
+        return self.folder / "published"
+
     def new_run(self, scenario: Scenario, bug: str | None = None) -> tuple[Trial, World]:
         """Return a new run with a world of its own."""
         run_id = str(new_run_id())
-        world = self.outside.world(run_id, PAGES, scenario.failing)
+        address = f"{self.outside.address}/{run_id}"
+        world = World(address, PAGES, scenario.failing, scenario.hooks_failing)
+        self.outside.world(run_id, world)
+        places = Places(run_id, address, self.published)
         trial = Trial(
             action="go",
             run_id=run_id,
@@ -52,6 +70,14 @@ class Lane:
             search_url=world.search_url,
             review=scenario.review,
             bug=bug,
+            publish=tuple(places.of(place) for place in scenario.publish),
+            notify=tuple(places.of(place) for place in scenario.notify),
+            smtp_url=self.outside.postbox.url,
+            mail_from=SENDER,
+            databases={OTHER_DATABASE: in_database(self.proxy.url, OTHER_DATABASE)},
+            contracts=places.contracts,
+            lease_seconds=LEASE_SECONDS if scenario.waits_out else None,
+            door=(str(self.door.path), str(self.published)) if scenario.publish else None,
         )
         return trial, world
 
@@ -70,7 +96,7 @@ class Lane:
 @asynccontextmanager
 async def open_lane(forks: ForkServer, folder: Path) -> AsyncIterator[Lane]:
     """Start everything in a folder, and stop it again."""
-    for name in ("postgres", "proxy", "home"):
+    for name in ("postgres", "proxy", "home", "published"):
         (folder / name).mkdir(parents=True)
     cluster = make_cluster(folder / "postgres")
     await cluster.create()
@@ -78,16 +104,20 @@ async def open_lane(forks: ForkServer, folder: Path) -> AsyncIterator[Lane]:
     gate = Gate()
     at_work: list[int] = []
     proxy = Proxy(folder / "proxy", str(_socket(cluster)), gate)
-    outside = Outside(gate, lambda: at_work[-1])
     async with AsyncExitStack() as stack:
         stack.push_async_callback(cluster.stop, "immediate")
         await migrate(url)
-        oracle = await Oracle.of(await stack.enter_async_context(reading(url)))
+        await make_tables(url)
+        oracle = await Oracle.of(await stack.enter_async_context(reading(url)), url)
+        outside = Outside(gate, lambda: at_work[-1], oracle.attempts_to_send)
+        door = Door(folder / "door", gate)
+        await door.open()
+        stack.callback(door.close)
         await proxy.open()
         stack.callback(proxy.close)
         await outside.open()
         stack.callback(outside.close)
-        yield Lane(forks, folder, cluster, gate, proxy, outside, oracle, stack, at_work)
+        yield Lane(forks, folder, cluster, gate, proxy, outside, door, oracle, stack, at_work)
 
 
 def _socket(cluster: Cluster) -> Path:

@@ -10,10 +10,13 @@ from uuid import UUID
 from psycopg.sql import SQL, Composed, Identifier
 
 from graph.settings import Settings
+from ledger import audit, reviews
 from ledger.db import Connection, Ledger
 from ledger.errors import NotFound
 from ledger.journal import Operation
 from ledger.verification import verify
+from tests.faults import consequences, decisions
+from tests.faults.consequences import Consequences
 from tests.faults.outside import World
 from tests.faults.proxy import CANARY
 from tests.support.ledgers import SEAL_KEY
@@ -24,9 +27,9 @@ LEASE_SECONDS = Settings.model_fields["lease_seconds"].default
 #: Of these a run has as many rows as an uninterrupted one: each was written once.
 WRITTEN_ONCE = (
     *("tasks", "operations", "sources", "evidence", "findings", "finding_evidence", "citations"),
-    "reviews",
+    *("effects", "effect_keys"),
 )
-TOLD_ONCE = ("run_created", "run_completed", "run_cancelled", "review_decided")
+TOLD_ONCE = ("run_created", "run_completed", "run_cancelled")
 
 _COLUMNS = """
 SELECT table_schema, table_name, min(column_name) AS name FROM information_schema.columns
@@ -100,15 +103,16 @@ class Oracle:
     ledger: Ledger
     tables: list[tuple[str, str, str]]
     expires: bool
+    consequences: Consequences
 
     @classmethod
-    async def of(cls, ledger: Ledger) -> "Oracle":
+    async def of(cls, ledger: Ledger, url: str) -> "Oracle":
         """Look at which tables there are."""
         async with ledger.pool.connection() as connection:
             rows = await (await connection.execute(_COLUMNS)).fetchall()
             expires = await _value(connection, _EXPIRES)
         tables = [(row["table_schema"], row["table_name"], row["name"]) for row in rows]
-        return cls(ledger, tables, bool(expires))
+        return cls(ledger, tables, bool(expires), Consequences(ledger, url))
 
     async def snapshot(self, run_id: UUID, world: World) -> Snapshot:
         """Return what is answered now."""
@@ -135,13 +139,19 @@ class Oracle:
             async with self.ledger.pool.connection() as connection:
                 await connection.execute(_EXPIRE, {"run_id": run_id})
 
+    async def attempts_to_send(self, name: str) -> int:
+        """Return how many attempts to send are recorded of an effect by its name outside."""
+        return await self.consequences.attempts_to_send(name)
+
     async def fence(self, run_id: UUID) -> int:
         """Return the fence of a run, 0 where nobody has taken it yet."""
         async with self.ledger.pool.connection() as connection:
             row = await (await connection.execute(_FENCE, {"run_id": run_id})).fetchone()
         return row["fence"] if row else 0
 
-    async def facts(self, run_id: UUID, world: World, reports: Path) -> Facts | None:
+    async def facts(
+        self, run_id: UUID, world: World, reports: Path, published: Path
+    ) -> Facts | None:
         """Look at a run that is done; None if it never was."""
         try:
             observed = await observe(self.ledger, run_id)
@@ -155,8 +165,16 @@ class Oracle:
                 for check in await verify(tx, run_id)
                 if not check.ok
             ]
+            asked = await reviews.newest_first(tx, run_id)
+            entries = await audit.entries(tx, run_id)
+        completed = observed.status == "completed"
+        problems += decisions.problems_of(asked, entries, done=completed)
+        counted = {
+            "reviews": decisions.asked_without_harm(asked),
+            "decisions": decisions.told_decisions(asked, entries),
+        }
         async with self.ledger.pool.connection() as connection:
-            rows = await self._rows(connection, run_id)
+            rows = counted | await self._rows(connection, run_id)
             chains = await (await connection.execute(_BROKEN_CHAINS, {"run_id": run_id})).fetchall()
             if await _value(connection, _LOCKS):
                 problems.append("a lock is held by nobody who lives")
@@ -164,11 +182,13 @@ class Oracle:
                 connection, _UNRELEASED, run_id=run_id, seconds=LEASE_SECONDS
             ):
                 problems.append("a lease lasts for longer than its time")
+        carried = await self.consequences.of(run_id, world.taken)
+        problems += consequences.problems_of(carried, world.taken, published, done=completed)
         problems += [f"the chain of checkpoints {each['checkpoint_ns']!r} forks" for each in chains]
         if observed.broken_entry is not None:
             problems.append(f"entry {observed.broken_entry} of the audit log does not follow")
         file = reports / f"{run_id}.md"
-        if observed.status == "completed" and (not file.exists() or file.read_text() != report):
+        if completed and (not file.exists() or file.read_text() != report):
             problems.append("the run is completed and its report is not in its file")
         if report is not None:
             observed = replace(observed, report=report.replace(world.address, ""))

@@ -14,6 +14,7 @@ from uuid import UUID
 import psutil
 
 from tests.faults.cases import Case, Harm, Played
+from tests.faults.consequences import problems_of
 from tests.faults.gate import Held, Trap
 from tests.faults.lane import Lane
 from tests.faults.oracle import Facts, Snapshot, compared, repeated
@@ -89,7 +90,7 @@ class Play:
         reached = gate.count_anew()
         gate.traps.clear()
         reports = Path(self.trial.home) / "reports"
-        facts = await self.lane.oracle.facts(self.run_id, self.world, reports)
+        facts = await self.lane.oracle.facts(self.run_id, self.world, reports, self.lane.published)
         if facts is None:
             self.problems.append("the run is not recorded")
         else:
@@ -135,10 +136,17 @@ class Play:
             )
         tries = TRIES_MAX + len(self.case.harms) if self.case.harms or step.dies_at else 1
         told = ""
-        for _ in range(tries):
+        until = monotonic() + SECONDS_MAX
+        while tries > 0 and monotonic() < until:
             ended = await self._once(step)
             if ended is not None and ended.status == step.ends:
                 return
+            if ended is not None and ended.status == "left":
+                # What is to be sent is left for later.
+                continue
+            tries -= 1
+            if ended is not None and ended.status == "blocked" and await self._settled_by_person():
+                tries += 1
             if ended is not None and not ended.killed:
                 told = f": {ended.status or ''} {ended.trace}"
                 if ended.error and ended.code is None:
@@ -173,6 +181,18 @@ class Play:
             await self.lane.lease_runs_out(self.trial)
         return end.result()
 
+    async def _settled_by_person(self) -> bool:
+        """Let a person settle what waits for one, by what was carried out; returns whether anything did."""
+        await self.lane.outside.over()
+        found = await self.lane.oracle.consequences.of(self.run_id, self.world.taken)
+        waiting = [each for each in found if each.effect.status == "awaiting_person"]
+        told = problems_of(found, self.world.taken, self.lane.published, done=False)
+        self.problems += [f"when a person was asked: {each}" for each in told]
+        if waiting:
+            happened = [each.effect.key for each in waiting if each.times]
+            await self._once(Step("settle", "settled", {"happened": happened}))
+        return bool(waiting)
+
     async def _settled(self, pid: int) -> None:
         """Wait until nothing of a dead process is left."""
         while acting := self.lane.gate.acting_on(pid):
@@ -196,7 +216,7 @@ class Play:
                 await self.lane.restart()
                 # A call to somebody else goes on meanwhile.
                 held.drop() if isinstance(held, Link) else held.let_go()
-            case "freeze":
+            case "freeze" | "freeze_after":
                 await self._freeze(held)
 
     async def _kill(self, held: Held) -> None:

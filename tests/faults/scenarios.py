@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal, TypeAlias
 
+from tests.faults.places import Place
 from tests.support.deeds import Action
 from tests.support.pages import Pages
 
@@ -45,18 +46,50 @@ class Step:
 
 @dataclass(frozen=True)
 class Scenario:
-    """A script and the world in which it is played; `failing` searches are out of order at first."""
+    """A script and the world in which it is played; `failing` searches, and webhooks, are out of order at first."""
 
     name: str
     steps: tuple[Step, ...]
     question: str = ONE
     review: str = "none"
     failing: int = 0
+    hooks_failing: int = 0
+    publish: tuple[Place, ...] = ()
+    notify: tuple[Place, ...] = ()
+
+    @property
+    def waits_out(self) -> bool:
+        """Whether it waits until a lease and a request are surely over: then these are short."""
+        return bool(self.notify) or not {"queryable", "other"}.isdisjoint(self.publish)
 
 
 _WORK = Step("go", "completed")
 _ASK = Step("go", "paused")
 _FIRST_PAGE = "http pages #1"
+
+#: One for each way in which a target can keep its promise, and a person who settles what none can.
+CONSEQUENCES: tuple[Scenario, ...] = (
+    Scenario("publish-webhook", (_WORK,), publish=("keyed",)),
+    Scenario("publish-mute-webhook", (_WORK,), publish=("mute",)),
+    Scenario("publish-queryable", (_WORK,), publish=("queryable",)),
+    Scenario("publish-file", (_WORK,), publish=("file",)),
+    Scenario("publish-table", (_WORK,), publish=("table",)),
+    Scenario("publish-other-table", (_WORK,), publish=("other",)),
+    Scenario("publish-mail", (_WORK,), publish=("mail",)),
+    Scenario("publish-opaque-webhook", (_WORK,), publish=("opaque",)),
+    Scenario("publish-all", (_WORK,), publish=("mail", "mute", "file")),
+    Scenario("notice", (_WORK, Step("relay", "relayed")), notify=("queryable",)),
+    Scenario(
+        "effect-settled",
+        (
+            Step("go", "blocked"),
+            Step("settle", "settled", {"happened": []}),
+            _WORK,
+        ),
+        publish=("opaque",),
+        hooks_failing=1,
+    ),
+)
 
 SCENARIOS: tuple[Scenario, ...] = (
     Scenario("straight", (_WORK,)),
@@ -128,5 +161,6 @@ SCENARIOS: tuple[Scenario, ...] = (
         (_ASK, Step("cancel_unless_done", "cancelled"), Step("go", "cancelled")),
         review="plan",
     ),
+    *CONSEQUENCES,
 )
 BY_NAME = {scenario.name: scenario for scenario in SCENARIOS}

@@ -35,7 +35,7 @@ _OPENS = re.compile(rb"\s*(?:BEGIN|START\s+TRANSACTION)\b", re.IGNORECASE)
 _COMMITS = re.compile(rb"(?:^|;)\s*(?:COMMIT|END)\b", re.IGNORECASE)
 _UNDOES = re.compile(rb"\s*ROLLBACK(?!\s+TO)\b", re.IGNORECASE)
 _CHANGES = re.compile(
-    rb"\b(?:INSERT\s+INTO|DELETE\s+FROM|MERGE\s+INTO|(?<!FOR )(?<!DO )(?<!KEY )UPDATE)\s+(?:ONLY\s+)?(?:\w+\.)?(\w+)",
+    rb"\b(?:INSERT\s+INTO|DELETE\s+FROM|MERGE\s+INTO|(?<!FOR )(?<!DO )(?<!KEY )UPDATE)\s+(?:ONLY\s+)?(?:\"?\w+\"?\.)?\"?(\w+)",
     re.IGNORECASE,
 )
 _LOCKS = re.compile(
@@ -143,7 +143,7 @@ class ClientStream:
         code = _INT.unpack_from(buffer, 4)[0]
         self._at = size
         self._begun = code not in _ENCRYPTIONS
-        self.role = "langgraph" if b"search_path=langgraph" in buffer else "ledger"
+        self.role = _role(bytes(buffer[:size]))
         yield self._cut("startup" if self._begun else "encryption")
         return False
 
@@ -189,6 +189,13 @@ class ClientStream:
         self._between = (self._between and not begins) or (ends == "sync" and not self.open)
         self._said = False
         return Group(content, ends, label, not self._between, begins)
+
+
+def _role(startup: bytes) -> str:
+    """Return whose connection it is: LangGraph's, the ledger's, or that of a target in another database."""
+    if b"database\0other\0" in startup:
+        return "other"
+    return "langgraph" if b"search_path=langgraph" in startup else "ledger"
 
 
 @dataclass

@@ -1,15 +1,17 @@
 """What a process of a trial does to its run, through the functions that every surface calls."""
 
 from collections.abc import Awaitable, Callable
+from contextlib import suppress
 from typing import Any, Literal, Protocol, TypeAlias
 from uuid import UUID
 
-from graph import control, runs
+from graph import control, relaying, runs
 from graph.runtime import Runtime
-from ledger import forks, records, retries
+from ledger import effects, forks, records, retries
 from ledger import runs as ledger_runs
 from ledger.db import Transaction
-from ledger.errors import NotFound
+from ledger.effects import Settlement
+from ledger.errors import EffectsUnsettled, NotFound
 from ledger.questions import Decision
 from ledger.runs import FINISHED, Run
 from nodes.options import RunOptions
@@ -28,6 +30,8 @@ Action: TypeAlias = Literal[
     "cancel_unless_done",
     "retry",
     "fork",
+    "settle",
+    "relay",
 ]
 
 
@@ -42,6 +46,10 @@ class Told(Protocol):
     def review(self) -> str: ...
     @property
     def branches(self) -> int: ...
+    @property
+    def publish(self) -> tuple[str, ...]: ...
+    @property
+    def notify(self) -> tuple[str, ...]: ...
     @property
     def decision(self) -> dict[str, Any]: ...
 
@@ -61,11 +69,25 @@ async def _go(runtime: Runtime, trial: Told, run_id: UUID) -> str:
 
 
 async def _resume(runtime: Runtime, trial: Told, run_id: UUID) -> str:
-    return (await runs.resume_run(runtime, run_id)).run.status
+    with suppress(EffectsUnsettled):
+        return (await runs.resume_run(runtime, run_id)).run.status
+    return "blocked"
 
 
 async def _start(runtime: Runtime, trial: Told, run_id: UUID) -> str:
-    options = RunOptions(corpus=trial.corpus, review=trial.review, branches=trial.branches)
+    options = RunOptions(
+        corpus=trial.corpus,
+        review=trial.review,
+        branches=trial.branches,
+        publish=trial.publish,
+        notify=trial.notify,
+    )
+    with suppress(EffectsUnsettled):
+        return await _started(runtime, trial, run_id, options)
+    return "blocked"
+
+
+async def _started(runtime: Runtime, trial: Told, run_id: UUID, options: RunOptions) -> str:
     return (await runs.start_run(runtime, trial.question, options, run_id)).run.status
 
 
@@ -119,6 +141,28 @@ async def _fork(runtime: Runtime, trial: Told, run_id: UUID) -> str:
     return status if first == second else "differs from its origin"
 
 
+async def _settle(runtime: Runtime, trial: Told, run_id: UUID) -> str:
+    """Settle every effect that waits for a person: what did not happen is sent again."""
+    async with runtime.ledger.transaction() as tx:
+        waiting = [
+            each for each in await effects.of_run(tx, run_id) if each.status == "awaiting_person"
+        ]
+    said = Settlement(settled_by="ann", why="whoever should have it was asked")
+    for effect in waiting:
+        has = effect.key in trial.decision["happened"]
+        name = "seen there" if has else None
+        await control.settle_effect(runtime, effect.key, name, said, again=not has)
+    return "settled"
+
+
+async def _relay(runtime: Runtime, trial: Told, run_id: UUID) -> str:
+    """Send what is due; says whether a notice of the run is left for later."""
+    await relaying.run_once(runtime)
+    async with runtime.ledger.transaction() as tx:
+        told = [each.status for each in await effects.of_run(tx, run_id) if each.mode == "notice"]
+    return "left" if {"intended", "sending", "in_doubt"} & set(told) else "relayed"
+
+
 async def _is_fork(tx: Transaction, run: Run, origin: UUID) -> bool:
     fork = await forks.of(tx, run.run_id)
     return fork is not None and fork.origin_run == origin
@@ -136,4 +180,6 @@ DEEDS: dict[Action, Deed] = {
     "cancel_unless_done": _cancel_unless_done,
     "retry": _retry,
     "fork": _fork,
+    "settle": _settle,
+    "relay": _relay,
 }

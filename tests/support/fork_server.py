@@ -28,6 +28,7 @@ from graph.cli.exits import translated
 from graph.runtime import open_runtime
 from ledger.faults import FaultPoint
 from nodes.resources import Silent
+from tests.faults.doors import ask_at
 from tests.faults.seeded_bugs import seeded
 from tests.support import plain_calls
 from tests.support.deeds import DEEDS
@@ -89,7 +90,8 @@ class Server:
     def _begin(self, conn: socket.socket) -> None:
         with conn.makefile("rb") as lines:
             spec = json.loads(lines.readline())
-        trial = Trial(**{**spec, "corpus": tuple(spec["corpus"])})
+        several = {name: tuple(spec[name]) for name in ("corpus", "publish", "notify")}
+        trial = Trial(**{**spec, **several})
         if trial.action == "warm":
             _tell(conn, pid=os.getpid())
             _tell(conn, exit=_perform(trial, conn))
@@ -159,6 +161,8 @@ async def work(trial: Trial, faults: KillAt) -> str:
         assert trial.search_url is not None
         where = (trial.database_url, trial.search_url)
         return await plain_calls.work(*where, trial.question, trial.run_id, trial.branches)
+    if trial.door is not None:
+        ask_at(*trial.door)
     progress = KillAtDocument(trial.kill_at_document)
     async with open_runtime(trial.settings, progress, faults) as opened:
         runtime = opened if trial.own_readers else with_inline_readers(opened)

@@ -34,12 +34,22 @@ class Trial:
     corpus: tuple[str, ...] = ()
     review: str = "none"
     branches: int = 4
+    publish: tuple[str, ...] = ()
+    notify: tuple[str, ...] = ()
+    smtp_url: str | None = None
+    mail_from: str | None = None
+    databases: dict[str, str] = field(default_factory=dict[str, str])
+    contracts: dict[str, dict[str, Any]] = field(default_factory=dict[str, dict[str, Any]])
+    lease_seconds: float | None = None
+    #: A door at which the process asks before it changes files below a folder: see tests/faults/doors.py.
+    door: tuple[str, str] | None = None
     kill_at: int | None = None
     #: Kills itself when so many documents of its corpus are settled.
     kill_at_document: int | None = None
     #: Pages are parsed in a process of their own, as in production, and not within the trial.
     own_readers: bool = False
-    #: What a person says at every review that is open, with `decide`: a Decision's fields.
+    #: What a person says: with `decide` at every review that is open, a Decision's fields; with `settle`, which of the
+    #: effects that wait for a person have happened.
     decision: dict[str, Any] = field(default_factory=dict[str, Any])
     #: A deliberate fault in our own code, by its name in tests.faults.seeded_bugs.
     bug: str | None = None
@@ -54,6 +64,11 @@ class Trial:
             "search_url": self.search_url,
             "home": self.home,
             "pool_size": max(4, self.branches),
+            "smtp_url": self.smtp_url,
+            "mail_from": self.mail_from,
+            "databases": self.databases,
+            "contracts": self.contracts,
+            "lease_seconds": self.lease_seconds,
         }
         return Settings.model_validate({name: value for name, value in given.items() if value})
 

@@ -77,6 +77,18 @@ def test_every_form_of_address_that_postgres_knows_is_taken(
         ("TENANT", "Sekret or not"),
         ("TRACE_DOCUMENTS", "sekret"),
         ("CORPUS", '["sekret'),
+        ("SMTP_URL", "http://user:sekret@host"),
+        ("SMTP_URL", "smtp://user:sekret@host:port"),
+        ("MAIL_FROM", "sekret"),
+        ("MAIL_FROM", "a@b\nBcc: sekret@b"),
+        ("WEBHOOK_TOKENS", "sekret"),
+        ("WEBHOOK_TOKENS", '["sekret"]'),
+        ("WEBHOOK_TOKENS", '{"host": "sekret\\n"}'),
+        ("WEBHOOK_TOKENS", '{"host": ["sekret"]}'),
+        ("DATABASES", '{"name": "sekret"}'),
+        ("DATABASES", '{"a@sekret": "postgresql://h/d"}'),
+        ("CONTRACTS", '{"https://sekret/": {"kind": "sekret"}}'),
+        ("CONTRACTS", '{"https://sekret/": {"kind": "keyed", "window_seconds": -1}}'),
     ],
 )
 def test_a_bad_value_is_refused_by_name_and_not_repeated(
@@ -87,6 +99,24 @@ def test_a_bad_value_is_refused_by_name_and_not_repeated(
         load_settings()
     assert "sekret" not in str(refusal.value)
     assert refusal.value.__cause__ is None
+
+
+def test_what_targets_need_comes_from_variables_or_the_file(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (folder / "perdure.toml").write_text(
+        'mail_from = "perdure@example.org"\n[contracts."https://a/"]\nkind = "keyed"\nwindow_seconds = 1800\n'
+    )
+    monkeypatch.setenv("PERDURE_WEBHOOK_TOKENS", '{"hooks.example.org": "sekret"}')
+    monkeypatch.setenv("PERDURE_DATABASES", '{"archive": "postgresql://u:sekret@h/d"}')
+    monkeypatch.setenv("PERDURE_SMTP_URL", "smtp://u:sekret@h:587")
+    settings = load_settings()
+    assert settings.webhook_tokens["hooks.example.org"].get_secret_value() == "sekret"
+    assert settings.databases["archive"].get_secret_value() == "postgresql://u:sekret@h/d"
+    assert settings.contracts["https://a/"].window_seconds == 1800
+    assert settings.mail_from == "perdure@example.org"
+    assert "sekret" not in repr(settings)
+    assert "sekret" not in settings.model_dump_json()
 
 
 @pytest.mark.parametrize(
