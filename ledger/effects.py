@@ -43,8 +43,7 @@ TRANSITIONS: Final[Mapping[Status, frozenset[Status]]] = {
 _SQL = load("effects")
 
 
-class _Frozen(BaseModel, frozen=True, extra="forbid"):
-    """A value."""
+class _Frozen(BaseModel, frozen=True, extra="forbid"): ...
 
 
 class Intent(_Frozen):
