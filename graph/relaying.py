@@ -33,7 +33,7 @@ async def run_once(runtime: Runtime) -> RelayCounts:
     """Work every notice that is due by one step; raises what the database does."""
     carrier = Carrier(runtime.ledger, None, runtime.resources.patience)
     seen: set[str] = set()
-    counts: Counter[str] = Counter()
+    counts = Counter[str]()
     while len(seen) < NOTICES_MAX:
         try:
             status = await _one(runtime, carrier, seen)
@@ -44,7 +44,7 @@ async def run_once(runtime: Runtime) -> RelayCounts:
         if status is None:
             break
         counts[_COUNTED.get(status, "left")] += 1
-    return RelayCounts(**counts)
+    return RelayCounts(counts["confirmed"], counts["given_up"], counts["left"])
 
 
 _COUNTED = {"confirmed": "confirmed", "failed": "given_up", "awaiting_person": "given_up"}
