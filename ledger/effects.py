@@ -15,7 +15,7 @@ from uuid import UUID
 
 from psycopg.rows import DictRow
 from psycopg.types.json import Jsonb
-from pydantic import BaseModel
+from pydantic import BaseModel, ConfigDict
 
 from ledger import audit
 from ledger.canonical import Json, canonical, digest
@@ -43,7 +43,8 @@ TRANSITIONS: Final[Mapping[Status, frozenset[Status]]] = {
 _SQL = load("effects")
 
 
-class _Frozen(BaseModel, frozen=True, extra="forbid"): ...
+class _Frozen(BaseModel):
+    model_config = ConfigDict(frozen=True, extra="forbid")
 
 
 class Intent(_Frozen):
