@@ -124,7 +124,8 @@ def problems_of(
     for each in found:
         yield from _problems(each, taken)
         if done and each.effect.status != "confirmed":
-            yield f"the run is completed and {each.name} is {each.effect.status}"
+            status = f"{each.effect.status} ({each.effect.reason})"
+            yield f"the run is completed and {each.name} is {status}"
     if any(each.effect.kind == "file" for each in found) and (left := [*folder.glob(_LEFTOVERS)]):
         yield f"{len(left)} temporary files are left"
 
@@ -137,8 +138,6 @@ def _problems(each: Carried, taken: Taken) -> Iterator[str]:
         yield f"{what} is opaque and was sent {taken.processed[each.name]} times"
     if effect.status == "awaiting_person" and effect.contract.kind != "opaque":
         yield f"{what} is {effect.contract.kind} and waits for a person: {effect.reason}"
-    if effect.status not in {"confirmed", "awaiting_person"}:
-        yield f"{what} is {effect.status}: {effect.reason}"
     if each.confirmed > 1:
         yield f"{what} is told to be confirmed {each.confirmed} times"
     if effect.status == "confirmed" and not each.times:
