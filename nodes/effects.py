@@ -51,13 +51,6 @@ class Patience:
     wait_max: float = 120.0
 
 
-class _StoodStill(Exception):
-    """Between the record of an attempt and the call, more time passed than a lease gives."""
-
-    def __init__(self) -> None:
-        super().__init__("its worker stood still for longer than its lease before it was sent")
-
-
 @dataclass(frozen=True, slots=True)
 class Begun:
     """A call of a target that is recorded and not made yet; `effect` is as it stood before."""

@@ -53,7 +53,7 @@ async def plan(resources: Resources, state: ResearchState, runtime: Runtime[RunO
         "step": {"name": "plan", "tasks": _listed(drafts)},
         "wave": 0,
         "guidance": [],
-        "plans": number + max(len(said), 1),
+        "plans": max(number + len(said), 1),
     }
 
 
@@ -69,9 +69,11 @@ async def _drafts(
 ) -> tuple[TaskDraft, ...]:
     """Plan the question where nobody has said anything yet, else each thing that was said."""
     planned: list[TaskDraft] = []
-    for offset, (asked, instruction) in enumerate(_requests(question, said)):
+    # The question alone is the first plan, however often the step runs: its tasks are there already, then.
+    first = number + 1 if said else 1
+    for wave, (asked, instruction) in enumerate(_requests(question, said), start=first):
         made = await resources.researcher.plan(asked, TASKS_MAX, instruction)
-        planned += validated(renumbered(made, number + offset + 1))
+        planned += validated(renumbered(made, wave))
     return tuple(planned)
 
 

@@ -5,7 +5,7 @@ import signal
 import sys
 from collections.abc import Generator
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, TypeAlias
 from uuid import UUID
 
 import typer
@@ -40,6 +40,40 @@ _STDIN_BYTES_MAX = 4 * (QUESTION_CHARACTERS_MAX + 1)
 
 _DEFAULTS = RunOptions()
 
+Publish: TypeAlias = Annotated[
+    list[str] | None,
+    typer.Option(
+        metavar="TARGET",
+        help="Where the report goes: file:PATH, https://…, mailto:NAME@HOST, postgres:TABLE; may be given more than once.",
+    ),
+]
+Notify: TypeAlias = Annotated[
+    list[str] | None,
+    typer.Option(
+        metavar="TARGET",
+        help="Who is told when a person is needed or the run is done; the same forms.",
+    ),
+]
+TwoPersons: TypeAlias = Annotated[
+    str,
+    typer.Option(
+        metavar="KINDS",
+        help="Reviews that two different people have to decide alike, separated by commas; added to those that are set.",
+    ),
+]
+ReviewDeadline: TypeAlias = Annotated[
+    str | None,
+    typer.Option(
+        metavar="TIME", help="How long a review waits: 90m, 12h, 3d, 2w; unset: for ever."
+    ),
+]
+AtDeadline: TypeAlias = Annotated[
+    str,
+    typer.Option(
+        metavar="ACT", help="What happens to a review then: stay (it waits on), reject or go-on."
+    ),
+]
+
 
 @app.command(rich_help_panel=PANEL)
 def run(
@@ -64,43 +98,14 @@ def run(
             help="When to stop for a person: none, auto, or out of plan,sources,conflict,report."
         ),
     ] = _DEFAULTS.review,
-    two_persons: Annotated[
-        str,
-        typer.Option(
-            metavar="KINDS",
-            help="Reviews that two different people have to decide alike, separated by commas; added to those that are set.",
-        ),
-    ] = "",
-    review_deadline: Annotated[
-        str | None,
-        typer.Option(
-            metavar="TIME", help="How long a review waits: 90m, 12h, 3d, 2w; unset: for ever."
-        ),
-    ] = None,
-    at_deadline: Annotated[
-        str,
-        typer.Option(
-            metavar="ACT",
-            help="What happens to a review then: stay (it waits on), reject or go-on.",
-        ),
-    ] = _DEFAULTS.at_deadline,
+    two_persons: TwoPersons = "",
+    review_deadline: ReviewDeadline = None,
+    at_deadline: AtDeadline = _DEFAULTS.at_deadline,
     branches: Annotated[
         int, typer.Option(min=1, max=BRANCHES_MAX, help="Tasks researched at the same time.")
     ] = _DEFAULTS.branches,
-    publish: Annotated[
-        list[str] | None,
-        typer.Option(
-            metavar="TARGET",
-            help="Where the report goes: file:PATH, https://…, mailto:NAME@HOST, postgres:TABLE; may be given more than once.",
-        ),
-    ] = None,
-    notify: Annotated[
-        list[str] | None,
-        typer.Option(
-            metavar="TARGET",
-            help="Who is told when a person is needed or the run is done; the same forms.",
-        ),
-    ] = None,
+    publish: Publish = None,
+    notify: Notify = None,
     run_id: Annotated[
         UUID | None, typer.Option(metavar="UUID", help="The id of the new run; unset: a new one.")
     ] = None,

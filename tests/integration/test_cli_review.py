@@ -6,7 +6,6 @@ from collections.abc import Iterator
 from pathlib import Path
 from urllib.parse import urlsplit
 
-import psycopg
 import pytest
 
 from tests.support.commands import Ended, perdure
@@ -270,10 +269,9 @@ def test_a_decided_review_is_refused_with_what_was_decided(run_id: str) -> None:
     assert f"`perdure resume {run_id}`" in ended.messages
 
 
-def test_a_stale_review_is_refused(run_id: str, database: str) -> None:
+def test_a_stale_review_is_refused(run_id: str) -> None:
     name = open_review(run_id)
-    with psycopg.connect(database) as connection:
-        connection.execute("UPDATE ledger.reviews SET status = 'stale'")
+    assert perdure("cancel", run_id).code == 0
     ended = perdure("review", name, "--approve", "--as", "maria")
     assert ended.code == 2
     assert "is stale" in ended.messages

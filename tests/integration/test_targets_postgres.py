@@ -180,7 +180,7 @@ async def test_a_row_that_waits_too_long_for_a_lock_is_given_up_by_the_server(
     reports: Ledger, database_url: str
 ) -> None:
     """Else it would appear after the time in which a request is surely over."""
-    contract = Contract(kind="queryable", request_seconds=1)
+    contract = Contract(kind="queryable", request_seconds=8)
     target = OtherTableTarget(REPORTS, "archive", database_url, contract)
     one = sending(target)
     async with reports.pool.connection() as connection, connection.transaction():

@@ -22,6 +22,11 @@ from nodes.targets.base import MARKDOWN, Found, Publication, Sending, Sent, Targ
 from tests.support.ledgers import new_run, take
 
 REPORT = b"# Beans\n\n- They are sown in May. [1]\n"
+_LOCK = "SELECT FROM ledger.heads WHERE run_id = %(run_id)s FOR UPDATE"
+_AGE = (
+    "UPDATE ledger.effect_attempts SET started_at = started_at - make_interval(secs => %(seconds)s)"
+    " WHERE run_id = %(run_id)s"
+)
 #: So that no test waits for what a target does not ask for.
 IMPATIENT = Patience(calls_max=6, first_wait=0.01, wait_max=3.0)
 
@@ -88,8 +93,18 @@ async def again(ledger: Ledger, effect: Effect) -> Effect:
 
 async def worker(ledger: Ledger, effect: Effect, patience: Patience = IMPATIENT) -> Carrier:
     """Return a worker that takes the run over from whoever has it."""
+    ledger.held.pop(effect.run_id, None)
     ledger.held[effect.run_id] = await take(ledger, effect.run_id)
     return Carrier(ledger, effect.run_id, patience)
+
+
+async def age(ledger: Ledger, effect: Effect, seconds: float) -> None:
+    """Make the attempts at an effect so much older, as if that time had passed; sealed, as everything is."""
+    async with ledger.transaction() as tx:
+        name = {"run_id": effect.run_id, "seconds": seconds}
+        await tx.connection.execute(_LOCK, name)
+        await tx.connection.execute(_AGE, name)
+        tx.written.add(effect.run_id)
 
 
 async def begun(carrier: Carrier, effect: Effect) -> Begun:
