@@ -14,7 +14,6 @@ from tests.faults.gate import Gate
 from tests.faults.oracle import Oracle
 from tests.faults.outside import Outside, World
 from tests.faults.places import (
-    LEASE_SECONDS,
     OTHER_DATABASE,
     SENDER,
     Places,
@@ -83,7 +82,7 @@ class Lane:
             mail_from=SENDER,
             databases={OTHER_DATABASE: in_database(self.proxy.url, OTHER_DATABASE)},
             contracts=places.contracts,
-            lease_seconds=LEASE_SECONDS if scenario.waits_out else None,
+            lease_seconds=scenario.lease_seconds,
             door=(str(self.door.path), str(self.published)) if scenario.publish else None,
         )
         return trial, world

@@ -3,6 +3,7 @@
 The worlds are tiny, one search and one page for a task, so that every boundary can be harmed in every way.
 """
 
+from tests.faults.places import LEASE_SECONDS
 from tests.faults.scenarios_of_effects import CONSEQUENCES
 from tests.faults.scenarios_of_reviews import REVIEWS
 from tests.faults.scripts import ASK, ONE, TWO, WORK, Scenario, Step
@@ -82,8 +83,16 @@ SCENARIOS: tuple[Scenario, ...] = (
     *CONSEQUENCES,
     *REVIEWS,
 )
-#: Played only where they are named: they wait for long.
+#: Played only where they are named: they take their time.
 SLOW: tuple[Scenario, ...] = (
-    Scenario("publish-slowly", (WORK,), publish=("queryable",), request_seconds=30.0),
+    Scenario(
+        "publish-slowly",
+        (WORK,),
+        publish=("queryable",),
+        request_seconds=30.0,
+        lease_seconds=LEASE_SECONDS,
+    ),
+    # No sign of life is due before its end, so that nothing but the send itself can ask whether it may.
+    Scenario("publish-unhurried", (WORK,), publish=("opaque",), lease_seconds=3600.0),
 )
 BY_NAME = {scenario.name: scenario for scenario in (*SCENARIOS, *SLOW)}

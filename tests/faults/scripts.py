@@ -56,13 +56,10 @@ class Scenario:
     options: Mapping[str, Any] = field(default_factory=dict[str, Any])
     #: For how long a request may last.
     request_seconds: float = REQUEST_SECONDS
+    #: The lease of its workers, None for what is set by default. Short where it is waited out.
+    lease_seconds: float | None = None
     publish: tuple[Place, ...] = ()
     notify: tuple[Place, ...] = ()
-
-    @property
-    def waits_out(self) -> bool:
-        """Whether it waits until a lease and a request are surely over: then these are short."""
-        return bool(self.notify) or not {"queryable", "other"}.isdisjoint(self.publish)
 
 
 WORK = Step("go", "completed")

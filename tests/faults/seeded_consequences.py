@@ -10,11 +10,11 @@ from ledger.contracts import Send
 from ledger.effects import Effect
 from nodes.effects import Begun, Carrier, publication_of
 from nodes.targets import webhook
-from nodes.targets.base import Confirmed, Sending
+from nodes.targets.base import Confirmed, NotSent, Sending
 from tests.faults.seeding import Bug, replaced, rewritten
 
 
-async def _unfenced(self: Carrier, begun: Begun) -> Sending:
+async def _unfenced(self: Carrier, begun: Begun) -> Sending | NotSent:
     """Send what was recorded, whatever has happened since."""
     return await _sending(self, begun.effect)
 
@@ -102,15 +102,15 @@ CONSEQUENCES: dict[str, Bug] = {
     ),
     "who wakes sends what it had recorded": Bug(
         replaced(Carrier, "_sending", _unfenced),
-        "publish-opaque-webhook",
+        "publish-unhurried",
         "freeze_after",
-        r"effect_attempts\+effects #1$",
+        r"ledger effect_attempts\+effects #1$",
     ),
     "a relay confirms what another has confirmed": Bug(
         rewritten(r"AND attempts = %\(number\)s\s+AND status IN \('sending', 'in_doubt'\)", ""),
         "notice",
-        "freeze_after",
-        "http hooks",
+        "freeze",
+        r"audit_log\+effect_attempts\+effects",
     ),
     "a notice is sent before its checkpoint is stored": Bug(
         rewritten(r"AND \(run\.status = 'completed'\s+OR EXISTS .*? \? effect\.key\)\)", ""),
