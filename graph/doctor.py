@@ -14,6 +14,7 @@ from typing import Any
 
 import httpx
 from psycopg.conninfo import conninfo_to_dict
+from pydantic import SecretStr
 
 from graph.cluster import EmbeddedPostgresFailed
 from graph.opening import connect, open_database
@@ -21,12 +22,14 @@ from graph.runtime import researcher
 from graph.seal_keys import FILE, known_keys
 from graph.settings import Settings, SettingsInvalid, load_settings
 from ledger.db import Connection
+from ledger.deliveries import reachable
 from ledger.errors import LedgerError, SealKeyMissing
 from ledger.migrate import migrations, pending
 from ledger.sealing import used_keys
 from ledger.translation import wrap_errors
 from ledger.verification import Check
 from nodes.options import BadInput
+from nodes.targets.smtp import MailBroken, mail_server, reach
 
 PYTHON_MIN = (3, 11)
 POSTGRES_MIN = 15
@@ -34,6 +37,9 @@ POSTGRES_MIN = 15
 FREE_BYTES_MIN = 1_000_000_000
 # A service that takes longer makes every search slow.
 SEARCH_SECONDS_MAX = 10.0
+
+# A run waits longer than a person who looks whether a target is there.
+TARGET_SECONDS_MAX = 10.0
 
 _PACKAGES = (
     "perdure",
@@ -59,6 +65,8 @@ async def examine() -> tuple[Check, ...]:
         *await _database(settings),
         await _search(settings),
         _model(settings),
+        await _mail(settings),
+        *[await _other_database(name, url) for name, url in settings.databases.items()],
     )
 
 
@@ -168,3 +176,27 @@ def _model(settings: Settings) -> Check:
     return Check(
         "model", ok=True, detail=f"{chosen.name} {chosen.version}: needs no language model"
     )
+
+
+async def _mail(settings: Settings) -> Check:
+    """Log in where mail is handed in, and hand in nothing."""
+    if settings.smtp_url is None:
+        return Check("mail", ok=True, detail="none is set; reports cannot go to mailto:")
+    if settings.mail_from is None:
+        return Check("mail", ok=False, detail="PERDURE_MAIL_FROM says who it comes from; set it")
+    server = mail_server(settings.smtp_url.get_secret_value())
+    try:
+        await reach(server, TARGET_SECONDS_MAX)
+    except MailBroken as broken:
+        return Check("mail", ok=False, detail=f"{server.host}:{server.port}: {broken.reason}")
+    return Check("mail", ok=True, detail=f"{server.host}:{server.port} takes our log-in")
+
+
+async def _other_database(name: str, url: SecretStr) -> Check:
+    """Connect to a database that reports may go to."""
+    label = f"database {name}"
+    try:
+        await reachable(url.get_secret_value(), TARGET_SECONDS_MAX)
+    except LedgerError as error:
+        return Check(label, ok=False, detail=str(error))
+    return Check(label, ok=True, detail="answers; its tables are looked at when a run names one")

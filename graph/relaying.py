@@ -5,6 +5,7 @@ number of relays may work beside each other and beside the runs' workers.
 """
 
 import logging
+from collections import Counter
 from dataclasses import dataclass
 
 from graph.runtime import Runtime
@@ -32,7 +33,7 @@ async def run_once(runtime: Runtime) -> RelayCounts:
     """Work every notice that is due by one step; raises what the database does."""
     carrier = Carrier(runtime.ledger, None, runtime.resources.patience)
     seen: set[str] = set()
-    counts = dict.fromkeys(("confirmed", "given_up", "left"), 0)
+    counts = Counter[str]()
     while len(seen) < NOTICES_MAX:
         try:
             status = await _one(runtime, carrier, seen)
@@ -43,7 +44,7 @@ async def run_once(runtime: Runtime) -> RelayCounts:
         if status is None:
             break
         counts[_COUNTED.get(status, "left")] += 1
-    return RelayCounts(**counts)
+    return RelayCounts(counts["confirmed"], counts["given_up"], counts["left"])
 
 
 _COUNTED = {"confirmed": "confirmed", "failed": "given_up", "awaiting_person": "given_up"}

@@ -129,6 +129,12 @@ async def look_up(url: str, where: Table, key: str, seconds: float) -> str | Non
             return await _select(connection, where, key)
 
 
+async def reachable(url: str, seconds: float) -> None:
+    """Connect to another database and leave it; raises DatabaseUnavailable."""
+    async with _connected(url, seconds):
+        pass
+
+
 async def missing(url: str, where: Table, seconds: float) -> tuple[str, ...]:
     """Return the columns that a table of another database lacks; raises DatabaseUnavailable."""
     async with _connected(url, seconds) as connection:

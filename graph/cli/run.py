@@ -95,7 +95,7 @@ def run(
     review: Annotated[
         str,
         typer.Option(
-            help="When to stop for a person: none, auto, or out of plan,sources,conflict,report."
+            help="When to stop for a person: none, auto, or out of plan,sources,conflict,report,effect."
         ),
     ] = _DEFAULTS.review,
     two_persons: TwoPersons = "",

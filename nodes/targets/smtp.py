@@ -8,7 +8,7 @@ import asyncio
 import contextlib
 import re
 import ssl
-from collections.abc import Sequence
+from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
 from dataclasses import dataclass, field
 from ipaddress import ip_address
 from typing import Final, cast
@@ -89,14 +89,34 @@ def mail_server(url: str, context: ssl.SSLContext | None = None) -> MailServer:
     )
 
 
+async def reach(server: MailServer, seconds: float) -> None:
+    """Connect and log in, and hand in nothing; raises MailBroken."""
+    await _within(seconds, _Stage(), lambda stage: _greet(server, stage))
+
+
+async def _greet(server: MailServer, stage: "_Stage") -> None:
+    async with _connected(server) as smtp:
+        await _log_in(smtp, server, stage)
+
+
 async def deliver(
     server: MailServer, sender: str, recipients: Sequence[str], message: bytes, seconds: float
 ) -> None:
     """Hand in one mail for all recipients or none, within so many seconds; raises MailBroken."""
-    stage = _Stage()
+    await _within(
+        seconds,
+        _Stage(),
+        lambda stage: _deliver(server, sender, recipients, message, stage),
+    )
+
+
+async def _within(
+    seconds: float, stage: "_Stage", work: Callable[["_Stage"], Awaitable[None]]
+) -> None:
+    """Do it in time and say of what broke how far it had come; raises MailBroken."""
     try:
         async with asyncio.timeout(seconds):
-            await _deliver(server, sender, recipients, message, stage)
+            await work(stage)
     except TimeoutError as error:
         if stage.taken_over:
             return
@@ -133,6 +153,14 @@ class _Stage:
 async def _deliver(
     server: MailServer, sender: str, recipients: Sequence[str], message: bytes, stage: _Stage
 ) -> None:
+    async with _connected(server) as smtp:
+        await _log_in(smtp, server, stage)
+        await _address(smtp, sender, recipients, len(message), stage)
+        await _hand_over(smtp, message, stage)
+
+
+@contextlib.asynccontextmanager
+async def _connected(server: MailServer) -> AsyncGenerator[SMTP]:
     smtp = SMTP(
         hostname=server.host,
         port=server.port,
@@ -142,9 +170,7 @@ async def _deliver(
     )
     try:
         await smtp.connect()
-        await _log_in(smtp, server, stage)
-        await _address(smtp, sender, recipients, len(message), stage)
-        await _hand_over(smtp, message, stage)
+        yield smtp
         with contextlib.suppress(SMTPException, OSError, TimeoutError):
             await smtp.quit(timeout=_QUIT_SECONDS)
     finally:

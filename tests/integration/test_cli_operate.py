@@ -1,6 +1,7 @@
 """Cancel, doctor, migrate, graph, and what every command says of a database that cannot be used."""
 
 import asyncio
+import json
 from pathlib import Path
 from urllib.parse import parse_qs, urlsplit
 
@@ -179,6 +180,7 @@ def test_doctor_finds_all_well(database: str, home: Path) -> None:
             "seal key",
             "web search",
             "model",
+            "mail",
         ),
     ]
     assert str(home) in ended.text
@@ -188,10 +190,13 @@ def test_doctor_says_what_is_broken_and_tells_no_secret(monkeypatch: pytest.Monk
     monkeypatch.setenv("PERDURE_DATABASE_URL", UNREACHABLE)
     monkeypatch.setenv("PERDURE_SEARCH_URL", "http://127.0.0.1:1/search?key=secret")
     monkeypatch.setenv("PERDURE_MODEL", "hal")
+    monkeypatch.setenv("PERDURE_SMTP_URL", "smtp://ada:secret@127.0.0.1:1")
+    monkeypatch.setenv("PERDURE_MAIL_FROM", "ada@example.org")
+    monkeypatch.setenv("PERDURE_DATABASES", json.dumps({"archive": UNREACHABLE}))
     ended = perdure("doctor", "--json")
     assert ended.code == 1
     failed = {check["name"] for check in ended.json["checks"] if not check["ok"]}
-    assert failed == {"database", "web search", "model"}
+    assert failed == {"database", "web search", "model", "mail", "database archive"}
     assert "secret" not in ended.text
 
 
