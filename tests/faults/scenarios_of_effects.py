@@ -33,6 +33,7 @@ CONSEQUENCES: tuple[Scenario, ...] = (
         ),
         review="plan",
         notify=("mute",),
+        lease_seconds=LEASE_SECONDS,
     ),
     Scenario(
         "effect-settled",
