@@ -107,9 +107,12 @@ UPDATE ledger.effects SET status = 'confirmed', external_id = %(external_id)s, r
 RETURNING key;
 
 -- name: FailEffect :maybe
+-- What a person said before is no word about this refusal; the history keeps it.
 -- sending -> failed
 -- in_doubt -> failed
-UPDATE ledger.effects SET status = 'failed', reason = %(reason)s, changed_at = clock_timestamp()
+UPDATE ledger.effects
+   SET status = 'failed', reason = %(reason)s, changed_at = clock_timestamp(),
+       settled_key_id = NULL, settled_body = NULL, settled_at = NULL
  WHERE tenant = %(tenant)s AND run_id = %(run_id)s AND key = %(key)s AND attempts = %(number)s
    AND status IN ('sending', 'in_doubt')
 RETURNING key;
@@ -184,8 +187,11 @@ SELECT effect.run_id, effect.key
 
 -- name: UnsettledRuns :many
 -- Runs that stand still for an effect which may be looked into again by now.
-SELECT DISTINCT effect.run_id
-  FROM ledger.effects AS effect JOIN ledger.runs AS run USING (tenant, run_id)
- WHERE effect.tenant = %(tenant)s AND effect.mode = 'publication' AND effect.status IN ('intended', 'in_doubt')
+SELECT DISTINCT run_id, run.fingerprint, run.workflow_version, lease.owner
+  FROM ledger.effects AS effect
+  JOIN ledger.runs AS run USING (tenant, run_id)
+  JOIN ledger.leases AS lease USING (tenant, run_id)
+ WHERE tenant = %(tenant)s AND effect.mode = 'publication' AND effect.status IN ('intended', 'in_doubt')
    AND effect.attempts > 0 AND run.status = 'blocked'
-   AND (effect.patient_until IS NULL OR effect.patient_until <= clock_timestamp());
+   AND (effect.patient_until IS NULL OR effect.patient_until <= clock_timestamp())
+   AND (lease.released_at IS NOT NULL OR lease.expires_at <= clock_timestamp());

@@ -157,3 +157,17 @@ async def test_a_refusal_counts_as_settled_when_a_person_has_taken_note_of_it(
         assert (await again(ledger, effect)).is_settled
         assert await after(ledger, effect, CHANGES["did_not_happen"]) is None
         assert await after(ledger, effect, CHANGES["again"]) == "intended"
+
+
+async def test_a_refusal_of_what_a_person_had_sent_again_is_not_settled_by_that(
+    database_url: str,
+) -> None:
+    """Else the run would be completed as if somebody had taken note of it."""
+    async with open_ledger(database_url) as ledger:
+        effect = await standing(ledger, "awaiting_person")
+        for change in ("again", "begin", "fail"):
+            async with ledger.transaction() as tx:
+                await CHANGES[change](tx, effect)
+            effect = await again(ledger, effect)
+        assert (effect.status, effect.settlement, effect.is_settled) == ("failed", None, False)
+        assert await after(ledger, effect, CHANGES["did_not_happen"]) == "failed"

@@ -27,7 +27,11 @@ async def test_what_is_done_at_another_step_to_another_target_or_by_another_run_
 ) -> None:
     async with open_ledger(database_url) as ledger:
         one, other = await new_run(ledger), await new_run(ledger)
-    changed = [{"step": "again"}, {"target": "https://elsewhere"}, {"request": {"report": "peas"}}]
+    changed: list[dict[str, Any]] = [
+        {"step": "again"},
+        {"target": "https://elsewhere"},
+        {"request": {"report": "peas"}},
+    ]
     keys = [INTENT.model_copy(update=each).key(one) for each in [{}, *changed]]
     assert len({*keys, INTENT.key(other)}) == len(keys) + 1
 
@@ -100,7 +104,7 @@ _ATTEMPT = (
     " SELECT tenant, run_id, key, {number}, '{act}', 'w', 0, '{outcome}', {ended}, 'plain', {body} FROM ledger.effects"
 )
 _ENDED: dict[str, Any] = {"number": 1, "act": "send", "outcome": "confirmed", "ended": "now()"}
-IMPOSSIBLE_ATTEMPTS = [
+IMPOSSIBLE_ATTEMPTS: list[dict[str, Any]] = [
     {"number": 0},
     {"act": "hope"},
     {"outcome": "perhaps"},

@@ -9,7 +9,7 @@ import email.policy
 import socket
 import ssl
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from email.message import EmailMessage
@@ -57,6 +57,8 @@ class Mailbox:
     #: Where the next connection is cut.
     cut: Cut | None = None
     commands: list[str] = field(default_factory=list[str])
+    #: Done when a mail is in the box and its sender has not been told yet.
+    before_answer: Callable[[], object] | None = None
 
     def __post_init__(self) -> None:
         self.authority = trustme.CA()
@@ -195,6 +197,8 @@ class _Hooks:
                 user=str(known) if known else None,
             )
         )
+        if self.box.before_answer:
+            self.box.before_answer()
         if self.box.cut == "after_storing":
             server._cut()
         return "250 OK"

@@ -179,9 +179,8 @@ async def _read(reader: asyncio.StreamReader) -> Asked:
         name.lower(): value.strip()
         for name, _, value in (line.partition(":") for line in head[1:] if line)
     }
-    return Asked(
-        method, path, headers, await reader.readexactly(int(headers.get("content-length", 0)))
-    )
+    body = await reader.readexactly(int(headers.get("content-length", 0)))
+    return Asked(method, path, headers, body)
 
 
 @dataclass
