@@ -7,7 +7,7 @@ from typing_extensions import override
 
 from tests.faults.gate import When
 from tests.faults.oracle import Facts
-from tests.faults.scenarios import Scenario
+from tests.faults.scripts import Scenario
 
 Action: TypeAlias = Literal[
     "kill_before",

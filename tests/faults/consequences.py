@@ -17,9 +17,13 @@ from nodes.targets.email import message_id
 from tests.faults.places import OTHER_DATABASE, SENDER, in_database
 from tests.faults.taking import Taken
 
-_ATTEMPTS = (
-    "SELECT count(*) AS sent FROM ledger.effect_attempts WHERE act = 'send' AND key = %(key)s"
-)
+_RECORDED = """
+SELECT (SELECT count(*) FROM ledger.effect_attempts WHERE act = 'send' AND key = %(key)s) AS attempts,
+       EXISTS (SELECT FROM ledger.effects AS effect JOIN ledger.runs AS run USING (tenant, run_id)
+                WHERE effect.key = %(key)s AND (run.status = 'completed' OR EXISTS (
+                    SELECT FROM ledger.checkpoint_records AS record
+                     WHERE record.run_id = effect.run_id AND record.effects ? effect.key))) AS is_decided
+"""
 _MAILS = "SELECT DISTINCT key FROM ledger.effects WHERE kind = 'email' AND status <> 'intended'"
 _DELIVERED = "SELECT request_digest FROM public.reports WHERE idempotency_key = %(key)s"
 _LEFTOVERS = ".perdure-*"
@@ -45,16 +49,17 @@ class Consequences:
     ledger: Ledger
     url: str
 
-    async def attempts_to_send(self, name: str) -> int:
-        """Return how many attempts to send are recorded of a key, or of a Message-ID."""
+    async def recorded(self, name: str) -> tuple[int, bool]:
+        """Return how many attempts to send are recorded of a key, or a Message-ID, and whether what decides it is stored."""
         async with self.ledger.pool.connection() as connection:
             key = name
             if name.startswith("<"):
                 rows = await (await connection.execute(_MAILS)).fetchall()
                 named = {message_id(row["key"], SENDER): row["key"] for row in rows}
                 key = named.get(name, "")
-            row = await (await connection.execute(_ATTEMPTS, {"key": key})).fetchone()
-        return row["sent"] if row else 0
+            row = await (await connection.execute(_RECORDED, {"key": key})).fetchone()
+        assert row is not None
+        return row["attempts"], row["is_decided"]
 
     async def of(self, run_id: UUID, taken: Taken) -> list[Carried]:
         """Return the effects of a run with what was carried out."""
@@ -119,7 +124,8 @@ def problems_of(
     for each in found:
         yield from _problems(each, taken)
         if done and each.effect.status != "confirmed":
-            yield f"the run is completed and {each.name} is {each.effect.status}"
+            status = f"{each.effect.status} ({each.effect.reason})"
+            yield f"the run is completed and {each.name} is {status}"
     if any(each.effect.kind == "file" for each in found) and (left := [*folder.glob(_LEFTOVERS)]):
         yield f"{len(left)} temporary files are left"
 
@@ -132,8 +138,6 @@ def _problems(each: Carried, taken: Taken) -> Iterator[str]:
         yield f"{what} is opaque and was sent {taken.processed[each.name]} times"
     if effect.status == "awaiting_person" and effect.contract.kind != "opaque":
         yield f"{what} is {effect.contract.kind} and waits for a person: {effect.reason}"
-    if effect.status not in {"confirmed", "awaiting_person"}:
-        yield f"{what} is {effect.status}: {effect.reason}"
     if each.confirmed > 1:
         yield f"{what} is told to be confirmed {each.confirmed} times"
     if effect.status == "confirmed" and not each.times:

@@ -24,7 +24,8 @@ from tests.faults.cases import ACTIONS, Action, Case, Harm, Played
 from tests.faults.lane import Lane, open_lane
 from tests.faults.oracle import Facts
 from tests.faults.play import Play
-from tests.faults.scenarios import BY_NAME, SCENARIOS, Scenario
+from tests.faults.scenarios import BY_NAME, SCENARIOS
+from tests.faults.scripts import Scenario
 from tests.support.trials import fork_server
 
 # The shortest ones: each of their boundaries, and then each boundary of the recovery from that.

@@ -14,7 +14,6 @@ from tests.faults.gate import Gate
 from tests.faults.oracle import Oracle
 from tests.faults.outside import Outside, World
 from tests.faults.places import (
-    LEASE_SECONDS,
     OTHER_DATABASE,
     SENDER,
     Places,
@@ -22,7 +21,7 @@ from tests.faults.places import (
     make_tables,
 )
 from tests.faults.proxy import SOCKET_NAME, Proxy
-from tests.faults.scenarios import PAGES, Scenario
+from tests.faults.scripts import Scenario
 from tests.support.observed import reading
 from tests.support.postgres import make_cluster
 from tests.support.trials import ForkServer, Trial
@@ -58,9 +57,15 @@ class Lane:
         """Return a new run with a world of its own."""
         run_id = str(new_run_id())
         address = f"{self.outside.address}/{run_id}"
-        world = World(address, PAGES, scenario.failing, scenario.hooks_failing)
+        world = World(
+            address,
+            scenario.pages,
+            scenario.failing,
+            scenario.hooks_failing,
+            scenario.request_seconds,
+        )
         self.outside.world(run_id, world)
-        places = Places(run_id, address, self.published)
+        places = Places(run_id, address, self.published, scenario.request_seconds)
         trial = Trial(
             action="go",
             run_id=run_id,
@@ -72,11 +77,12 @@ class Lane:
             bug=bug,
             publish=tuple(places.of(place) for place in scenario.publish),
             notify=tuple(places.of(place) for place in scenario.notify),
+            options=dict(scenario.options),
             smtp_url=self.outside.postbox.url,
             mail_from=SENDER,
             databases={OTHER_DATABASE: in_database(self.proxy.url, OTHER_DATABASE)},
             contracts=places.contracts,
-            lease_seconds=LEASE_SECONDS if scenario.waits_out else None,
+            lease_seconds=scenario.lease_seconds,
             door=(str(self.door.path), str(self.published)) if scenario.publish else None,
         )
         return trial, world
@@ -109,7 +115,7 @@ async def open_lane(forks: ForkServer, folder: Path) -> AsyncIterator[Lane]:
         await migrate(url)
         await make_tables(url)
         oracle = await Oracle.of(await stack.enter_async_context(reading(url)), url)
-        outside = Outside(gate, lambda: at_work[-1], oracle.attempts_to_send)
+        outside = Outside(gate, lambda: at_work[-1], oracle.consequences.recorded)
         door = Door(folder / "door", gate)
         await door.open()
         stack.callback(door.close)

@@ -27,7 +27,7 @@ LEASE_SECONDS = Settings.model_fields["lease_seconds"].default
 #: Of these a run has as many rows as an uninterrupted one: each was written once.
 WRITTEN_ONCE = (
     *("tasks", "operations", "sources", "evidence", "findings", "finding_evidence", "citations"),
-    *("effects", "effect_keys"),
+    *("effects", "effect_keys", "review_votes"),
 )
 TOLD_ONCE = ("run_created", "run_completed", "run_cancelled")
 
@@ -138,10 +138,6 @@ class Oracle:
         if self.expires:
             async with self.ledger.pool.connection() as connection:
                 await connection.execute(_EXPIRE, {"run_id": run_id})
-
-    async def attempts_to_send(self, name: str) -> int:
-        """Return how many attempts to send are recorded of an effect by its name outside."""
-        return await self.consequences.attempts_to_send(name)
 
     async def fence(self, run_id: UUID) -> int:
         """Return the fence of a run, 0 where nobody has taken it yet."""

@@ -45,6 +45,8 @@ class World:
     pages: Pages
     failing: int = 0
     hooks_failing: int = 0
+    #: After so long a request is over.
+    request_seconds: float = REQUEST_SECONDS
     #: How often what was processed, as `tests.support.observed.asked` names it.
     counts: Counter[str] = field(default_factory=Counter[str])
     taken: Taken = field(default_factory=Taken)
@@ -119,7 +121,7 @@ class Outside:
     _over_at: float = 0.0
 
     def __post_init__(self) -> None:
-        self.postbox = Postbox(self.gate, self._mail_came, self._mail_is_taken, self._in_time)
+        self.postbox = Postbox(self.gate, self._mail_came, self._mail_is_taken, self.in_time)
 
     async def open(self) -> None:
         """Listen on free ports of the loopback interface."""
@@ -156,7 +158,7 @@ class Outside:
         world, hook = self.worlds[name], hook_of(request.path)
         if request.method == "POST":
             await world.taken.arrive(request.key, request.body, self.recorded)
-        stand_still = self._stand_still if hook is None or hook in HONOURING else self._in_time
+        stand_still = self._stand_still if hook is None or hook in HONOURING else self.in_time
         trap = self.gate.arrive(request.label)
         if trap is not None and trap.when == "before" and not await stand_still(trap):
             return None
@@ -178,10 +180,11 @@ class Outside:
         self.gate.spring(trap, asked)
         return await asked.going
 
-    async def _in_time(self, trap: Trap) -> bool:
+    async def in_time(self, trap: Trap) -> bool:
         """Stand still; returns False for what was dropped, or was held until it was over."""
         loop = asyncio.get_running_loop()
-        over = self._over_at = loop.time() + REQUEST_SECONDS
+        longest = max(world.request_seconds for world in self.worlds.values())
+        over = self._over_at = loop.time() + longest
         return await self._stand_still(trap) and loop.time() < over
 
     async def over(self) -> None:

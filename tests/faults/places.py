@@ -53,6 +53,7 @@ class Places:
     run_id: str
     address: str
     folder: Path
+    request_seconds: float = REQUEST_SECONDS
 
     def of(self, place: Place) -> str:
         """Return the address of a place."""
@@ -74,7 +75,7 @@ class Places:
         kinds = {self.of(hook): kind for hook, kind in _HOOKS.items()}
         kinds |= {"mailto:": "opaque", self.of("other"): "queryable"}
         return {
-            address: {"kind": kind, "request_seconds": REQUEST_SECONDS}
+            address: {"kind": kind, "request_seconds": self.request_seconds}
             for address, kind in kinds.items()
         }
 

@@ -19,7 +19,7 @@ from tests.faults.gate import Held, Trap
 from tests.faults.lane import Lane
 from tests.faults.oracle import Facts, Snapshot, compared, repeated
 from tests.faults.proxy import Link
-from tests.faults.scenarios import Step
+from tests.faults.scripts import Step
 from tests.support.trials import Ended, Trial
 
 T = TypeVar("T")

@@ -6,7 +6,7 @@ The mails of a run are told by their recipient, who bears its id.
 import asyncio
 import email
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import cast
 
 from aiosmtpd.smtp import SMTP, Envelope, Session
@@ -30,7 +30,6 @@ class Postbox:
     stand_still: StandStill
     url: str = ""
     _server: asyncio.Server | None = None
-    _open: list[SMTP] = field(default_factory=list[SMTP])
 
     async def open(self) -> None:
         """Listen."""
@@ -60,6 +59,6 @@ class Postbox:
         return "250 OK"
 
     def _hang_up(self, server: SMTP) -> str:
-        assert server.transport is not None
+        assert isinstance(server.transport, asyncio.WriteTransport)
         server.transport.abort()
         return "421 closing"

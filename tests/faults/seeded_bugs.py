@@ -4,15 +4,12 @@ Each is applied within the processes that work, for as long as one works, and na
 a scenario, an action, and which boundaries by a pattern, because their numbers move as the product grows.
 """
 
-import re
-from collections.abc import Callable, Iterator
-from contextlib import AbstractContextManager, ExitStack, contextmanager
-from dataclasses import dataclass, replace
-from typing import Any, TypeAlias
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from dataclasses import replace
+from typing import Any
 from unittest.mock import patch
 from uuid import UUID
-
-import psycopg
 
 from graph import build, runs
 from graph.saver import SealedPostgresSaver
@@ -22,47 +19,11 @@ from ledger import runs as ledger_runs
 from ledger.ids import new_run_id
 from ledger.questions import Decision, Review
 from nodes import decide, publish
+from tests.faults.seeded_consequences import CONSEQUENCES
+from tests.faults.seeding import Bug, replaced, rewritten
 
 _ARGUMENTS = r"\((?:[^()]|\([^()]*\))*\)"
 _CHECK_FENCE = rf"ledger\.check_fence{_ARGUMENTS}"
-
-Apply: TypeAlias = Callable[[], AbstractContextManager[Any]]
-
-
-@dataclass(frozen=True)
-class Bug:
-    """A fault, and where it shows: the first boundaries of the scenario that `where` is found in, or no harm at all."""
-
-    apply: Apply
-    scenario: str
-    action: str | None = None
-    where: str = ""
-    cases_max: int = 4
-
-
-def rewritten(pattern: str, replacement: str) -> Apply:
-    """Return a fault in every SQL statement in which the pattern is found."""
-    found = re.compile(pattern, re.DOTALL)
-
-    @contextmanager
-    def apply() -> Iterator[None]:
-        execute = psycopg.AsyncCursor.execute
-
-        async def rewriting(self: Any, query: Any, *args: Any, **kwargs: Any) -> Any:
-            if isinstance(query, str):
-                query = found.sub(replacement, query)
-            return await execute(self, query, *args, **kwargs)
-
-        with patch.object(psycopg.AsyncCursor, "execute", rewriting):
-            yield
-
-    return apply
-
-
-def replaced(owner: Any, name: str, value: Any) -> Apply:
-    """Return the fault that a name of our code means something else."""
-    return lambda: patch.object(owner, name, value)
-
 
 _entry = runs._entry
 
@@ -149,6 +110,7 @@ def _same_key(self: Any, run_id: UUID) -> str:
 
 
 BUGS: dict[str, Bug] = {
+    **CONSEQUENCES,
     "no fence": Bug(rewritten(_CHECK_FENCE, "NULL"), "straight", "freeze", "attempts"),
     "no fence in the saver": Bug(
         rewritten(r"%\(held\)s::bigint", "NULL::bigint"),

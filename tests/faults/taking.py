@@ -18,8 +18,8 @@ HONOURING: frozenset[Hook] = frozenset({"keyed", "mute"})
 #: Those that can be asked what became of a key.
 ANSWERING: frozenset[Hook] = frozenset({"keyed", "queryable"})
 
-#: Returns how many attempts to send are recorded for a key by now.
-Recorded: TypeAlias = Callable[[str], Awaitable[int]]
+#: Returns how many attempts to send are recorded for a key by now, and whether what decided it is stored.
+Recorded: TypeAlias = Callable[[str], Awaitable[tuple[int, bool]]]
 Answer: TypeAlias = tuple[HTTPStatus, str, bytes]
 
 
@@ -43,7 +43,10 @@ class Taken:
         """Count what comes in, and see that its attempt was recorded before."""
         self.arrived[key] += 1
         self.payloads.setdefault(key, set()).add(hashlib.sha256(payload).hexdigest())
-        if self.arrived[key] > (attempts := await recorded(key)):
+        attempts, is_decided = await recorded(key)
+        if not is_decided:
+            self.problems.append(f"{key} was sent before what decides it was stored")
+        if self.arrived[key] > attempts:
             self.problems.append(
                 f"{key} was sent {self.arrived[key]} times when {attempts} attempts were recorded"
             )

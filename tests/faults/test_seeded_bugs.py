@@ -12,7 +12,8 @@ from tests.faults.cases import Action, Case, Harm, Played
 from tests.faults.crash import Campaign, open_campaign
 from tests.faults.play import Play
 from tests.faults.scenarios import BY_NAME
-from tests.faults.seeded_bugs import BUGS, Bug
+from tests.faults.seeded_bugs import BUGS
+from tests.faults.seeding import Bug
 
 
 @dataclass

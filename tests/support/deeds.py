@@ -11,7 +11,7 @@ from ledger import effects, forks, records, retries
 from ledger import runs as ledger_runs
 from ledger.db import Transaction
 from ledger.effects import Settlement
-from ledger.errors import EffectsUnsettled, NotFound
+from ledger.errors import AlreadyVoted, EffectsUnsettled, NotFound
 from ledger.questions import Decision
 from ledger.runs import FINISHED, Run
 from nodes.options import RunOptions
@@ -32,6 +32,7 @@ Action: TypeAlias = Literal[
     "fork",
     "settle",
     "relay",
+    "relay_once",
 ]
 
 
@@ -51,8 +52,17 @@ class Told(Protocol):
     @property
     def notify(self) -> tuple[str, ...]: ...
     @property
+    def options(self) -> dict[str, Any]: ...
+    @property
     def decision(self) -> dict[str, Any]: ...
 
+
+#: Edits of what a review shows, by their names in `decision`.
+EDITS: dict[str, Callable[[Any], Any]] = {
+    "omit source": lambda shown: {"omit": [shown["sources"][0]["id"]]},
+    "let one stand": lambda shown: {"stand": [shown["claims"][0]["id"]]},
+    "add words": lambda shown: {"text": f"{shown['report']}\nIt was seen from the sea.\n"},
+}
 
 Deed: TypeAlias = Callable[[Runtime, Told, UUID], Awaitable[str]]
 
@@ -81,6 +91,7 @@ async def _start(runtime: Runtime, trial: Told, run_id: UUID) -> str:
         branches=trial.branches,
         publish=trial.publish,
         notify=trial.notify,
+        **trial.options,
     )
     with suppress(EffectsUnsettled):
         return await _started(runtime, trial, run_id, options)
@@ -100,7 +111,11 @@ async def _approve(runtime: Runtime, trial: Told, run_id: UUID) -> str:
 async def _decide(runtime: Runtime, trial: Told, run_id: UUID) -> str:
     for review in (await runs.outcome(runtime, run_id)).reviews:
         said = Decision.model_validate({"decided_by": "ann", **trial.decision})
-        await runs.decide(runtime, review.review_id, said)
+        if isinstance(said.edit, str):
+            said = said.model_copy(update={"edit": EDITS[said.edit](review.shown)})
+        # Whoever cannot tell whether they were heard says it again.
+        with suppress(AlreadyVoted):
+            await runs.decide(runtime, review.review_id, said)
     return "decided"
 
 
@@ -163,6 +178,11 @@ async def _relay(runtime: Runtime, trial: Told, run_id: UUID) -> str:
     return "left" if {"intended", "sending", "in_doubt"} & set(told) else "relayed"
 
 
+async def _relay_once(runtime: Runtime, trial: Told, run_id: UUID) -> str:
+    await relaying.run_once(runtime)
+    return "looked"
+
+
 async def _is_fork(tx: Transaction, run: Run, origin: UUID) -> bool:
     fork = await forks.of(tx, run.run_id)
     return fork is not None and fork.origin_run == origin
@@ -182,4 +202,5 @@ DEEDS: dict[Action, Deed] = {
     "fork": _fork,
     "settle": _settle,
     "relay": _relay,
+    "relay_once": _relay_once,
 }

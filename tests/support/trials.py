@@ -36,6 +36,8 @@ class Trial:
     branches: int = 4
     publish: tuple[str, ...] = ()
     notify: tuple[str, ...] = ()
+    #: Options of the run besides.
+    options: dict[str, Any] = field(default_factory=dict[str, Any])
     smtp_url: str | None = None
     mail_from: str | None = None
     databases: dict[str, str] = field(default_factory=dict[str, str])

@@ -71,6 +71,7 @@ def test_a_simple_query_is_a_boundary_of_its_own() -> None:
         ("WITH one AS (UPDATE ledger.a SET x = 1) INSERT INTO b VALUES (1)", {"a", "b"}),
         ("SELECT 1 FROM ledger.a FOR UPDATE", set()),
         ("SELECT pg_try_advisory_lock(1)", {"advisory_lock"}),
+        ('INSERT INTO "public"."reports" (a) VALUES ($1)', {"reports"}),
         ("SELECT ledger.seal($1)", {"seal"}),
         ("TRUNCATE ledger.a", {"truncate_ledger.a"}),
         ("CREATE TABLE IF NOT EXISTS a (b int)", set()),
