@@ -64,7 +64,9 @@ def same_person(one: str, other: str) -> bool:
 def known_as(name: str) -> str:
     """Return what a name is compared by; empty for one of which nothing is seen."""
     spelled = unicodedata.normalize("NFKC", unicodedata.normalize("NFKC", name).casefold())
-    seen = "".join(each for each in spelled if each.isspace() or unicodedata.category(each) not in _UNSEEN)
+    seen = "".join(
+        each for each in spelled if each.isspace() or unicodedata.category(each) not in _UNSEEN
+    )
     return " ".join(seen.split())
 
 
