@@ -9,7 +9,7 @@ from langchain_core.runnables import RunnableConfig
 from langgraph.checkpoint.base import CheckpointTuple
 from langgraph.types import Send
 
-from graph.errors import RetryRefused
+from graph.errors import RetryRefused, SettlementRefused
 from graph.rewinding import rewind
 from graph.runs import Outcome, outcome, work
 from graph.runtime import Runtime
@@ -36,7 +36,8 @@ from ledger.records import CheckpointRecord
 from ledger.retries import Rule
 from ledger.runs import Run
 from nodes.decisions.effect import as_decision
-from nodes.options import RunOptions
+from nodes.decisions.kinds import check_person
+from nodes.options import RunOptions, check_text
 from nodes.state import AskedReview
 
 #: LangGraph's channel of what was sent out and not yet run.
@@ -126,17 +127,23 @@ async def settle_effect(
 ) -> Effect:
     """Record what a person says became of an effect: the target's name for it, or None where it did not happen.
 
-    With `again` it is sent once more when its run goes on. Raises NotFound, EffectClosed.
+    With `again` it is sent once more when its run goes on. Raises NotFound, BadInput, EffectClosed, SettlementRefused.
     """
     async with runtime.ledger.transaction(actor=said.settled_by) as tx:
         effect = await effects.find(tx, key)
-        if (
-            effect.status == "sending"
-            and (await runs.get(tx, effect.run_id)).status in runs.FINISHED
-        ):
+        run = await runs.get(tx, effect.run_id)
+        check_person(said.settled_by)
+        check_text(said.why, "reason")
+        check_text(happened or "", "target's name for it")
+        if again and effect.mode == "publication" and run.status in runs.FINISHED:
+            raise SettlementRefused(
+                f"run {run.run_id} is {run.status}, so nothing would send effect {effect.key} again; `perdure fork"
+                f" {run.run_id} --at CHECKPOINT --effects reissue` begins a run that does"
+            )
+        if effect.status == "sending" and run.status in runs.FINISHED:
             # Nobody will look into it any more: its run was cancelled.
             await effects.doubt(tx, effect, len(effect.attempts), "its run was cancelled", 0.0)
-        if await _agreed(tx, effect, happened, said, again=again):
+        if await _agreed(tx, effect, run, happened, said, again=again):
             if happened is not None:
                 await settling.happened(tx, effect, happened, said)
             elif again:
@@ -147,18 +154,31 @@ async def settle_effect(
 
 
 async def _agreed(
-    tx: Transaction, effect: Effect, happened: str | None, said: Settlement, *, again: bool
+    tx: Transaction,
+    effect: Effect,
+    run: Run,
+    happened: str | None,
+    said: Settlement,
+    *,
+    again: bool,
 ) -> bool:
     """Record what was said as a decision of the review that asks for it; returns whether that settles it.
 
-    Where two people have to say the same, the first one's word is kept and settles nothing yet.
+    Where two people have to say the same, the first one's word is kept and settles nothing yet; one's alone is refused
+    where no review is open to keep it.
     """
-    decided = True
     for asked in await open_settlements(tx, effect.run_id):
         if asked.shown["key"] == effect.key:
             decision = as_decision(happened, said, again=again)
-            decided = (await reviews.decide(tx, asked, decision)).decision is not None
-    return decided
+            return (await reviews.decide(tx, asked, decision)).decision is not None
+    persons = RunOptions.model_validate(run.options).rules("effect").persons
+    is_asked = effect.mode == "publication" and run.status not in runs.FINISHED
+    if persons > 1 and is_asked and effect.status in {"in_doubt", "failed", "awaiting_person"}:
+        raise SettlementRefused(
+            f"{persons} different people have to say the same of effect {effect.key}, and no review of it is open:"
+            f" `perdure resume {run.run_id}` looks into it, and asks where only people can tell"
+        )
+    return True
 
 
 async def _record(runtime: Runtime, origin: UUID, checkpoint: str) -> CheckpointRecord:

@@ -21,3 +21,7 @@ class RetryRefused(LedgerError):
 
 class UnknownWorkflow(LedgerError):
     """The run was begun by another version of the workflow."""
+
+
+class SettlementRefused(LedgerError):
+    """A person's word about an effect cannot count: nothing would follow from it, or one person is not enough."""

@@ -1,9 +1,11 @@
 """Routes beside LangGraph's own on its server: what people are asked, and their decisions.
 
-A decision is recorded as from everywhere else, before anything is woken; the run goes on when it is resumed.
+A decision is recorded as from everywhere else, before anything is woken; the run goes on when it is resumed. It is taken as
+`application/json` only: what a page of another site makes a browser post in any other form is sent without asking us first.
 """
 
 import json
+import re
 from typing import Any
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
@@ -23,6 +25,11 @@ from nodes.options import BadInput
 
 #: A decision of a report's whole text takes a fifth of this.
 BODY_BYTES_MAX = 4_000_000
+#: Of the forms of edits the deepest is nested a tenth as deep.
+NESTING_MAX = 50
+_JSON = "application/json"
+#: A person may shorten an id; a program that posts a beginning, or nothing, would decide whatever fits.
+_WHOLE_ID = re.compile(r"rev_[0-9a-f]{24}")
 
 
 class Answer(BaseModel):
@@ -60,8 +67,9 @@ async def get_review(request: Request) -> Response:
     """`GET /reviews/{id}`: one review with all that it shows."""
     runtime = await SERVER.runtime()
     try:
+        name = _whole_id(request)
         async with runtime.ledger.transaction(one_moment=True) as tx:
-            review = await reviews.find(tx, request.path_params["review_id"])
+            review = await reviews.find(tx, name)
     except LedgerError as error:
         return _refused(error)
     return JSONResponse(of_whole_review(review))
@@ -69,6 +77,8 @@ async def get_review(request: Request) -> Response:
 
 async def decide_review(request: Request) -> Response:
     """`POST /reviews/{id}`: a decision, or the first of two alike."""
+    if request.headers.get("content-type", "").partition(";")[0].strip().lower() != _JSON:
+        return _told(415, "BadInput", f"a decision is posted with Content-Type: {_JSON}")
     try:
         answer = Answer.model_validate(await _body(request))
     except ValidationError as error:
@@ -82,7 +92,7 @@ async def decide_review(request: Request) -> Response:
     runtime = await SERVER.runtime()
     decision = Decision.model_validate(answer.model_dump())
     try:
-        decided = await decide(runtime, request.path_params["review_id"], decision)
+        decided = await decide(runtime, _whole_id(request), decision)
     except (LedgerError, BadInput) as error:
         return _refused(error)
     return JSONResponse(of_whole_review(decided))
@@ -95,9 +105,35 @@ async def _body(request: Request) -> Any:
         if len(content) > BODY_BYTES_MAX:
             raise Unread(f"a decision has at most {BODY_BYTES_MAX:,} bytes")
     try:
-        return json.loads(content)
+        found = json.loads(content, parse_constant=_no_number)
     except (ValueError, RecursionError) as error:
         raise Unread(f"the body is no JSON: {error}") from error
+    if _is_deep(found):
+        raise Unread(f"a decision is nested at most {NESTING_MAX} deep")
+    return found
+
+
+def _no_number(name: str) -> None:
+    raise ValueError(f"{name} is no number of JSON")
+
+
+def _is_deep(value: Any) -> bool:
+    level: list[Any] = [value]
+    for _ in range(NESTING_MAX):
+        level = [
+            part
+            for each in level
+            if isinstance(each, dict | list)
+            for part in (each.values() if isinstance(each, dict) else each)
+        ]
+    return bool(level)
+
+
+def _whole_id(request: Request) -> str:
+    name: str = request.path_params["review_id"]
+    if not _WHOLE_ID.fullmatch(name):
+        raise NotFound("no review has that id; `GET /reviews` lists them")
+    return name
 
 
 def _refused(error: LedgerError | BadInput) -> Response:
@@ -115,7 +151,9 @@ def _refused(error: LedgerError | BadInput) -> Response:
 
 
 def _told(status: int, name: str, reason: str) -> Response:
-    body: dict[str, Json] = {"error": name, "reason": reason}
+    # What was posted may stand in it, and be no text.
+    readable = reason.encode(errors="backslashreplace").decode()
+    body: dict[str, Json] = {"error": name, "reason": readable}
     return JSONResponse(body, status_code=status)
 
 

@@ -28,9 +28,8 @@ from ledger.errors import LedgerDamaged, ReviewForeign, ReviewStale, RunCancelle
 from ledger.ids import new_run_id
 from ledger.questions import Decision, Review
 from ledger.runs import Run
-from nodes.consequences import targets_of
 from nodes.decisions.kinds import checked_decision
-from nodes.notices import notice_targets
+from nodes.notices import checked_targets
 from nodes.options import RunOptions, checked_question
 from nodes.publish import report_path
 from nodes.review import review_id_of
@@ -65,7 +64,7 @@ async def start_run(
     corpus = located(options.corpus or runtime.settings.corpus)
     options = runtime.resources.policy.over(options.model_copy(update={"corpus": corpus}))
     runtime.resources.toolbox.check(options)
-    options = await _checked_targets(runtime, options)
+    options = await checked_targets(runtime.resources.targets, options)
     name = run_id or new_run_id()
     async with working(runtime, name, new=True):
         workflow = runtime.resources.workflow
@@ -73,19 +72,6 @@ async def start_run(
             body = options.model_dump(mode="json")
             run = await runs.create(tx, name, asked, body, workflow.version, workflow.fingerprint)
         return await work(runtime, run)
-
-
-async def _checked_targets(runtime: Runtime, options: RunOptions) -> RunOptions:
-    """Return the options with absolute addresses; raises BadInput for a target that cannot be used, before there is a run."""
-    opened = runtime.resources.targets
-    found = {
-        "publish": targets_of(opened, options.publish),
-        "notify": notice_targets(opened, options.notify),
-    }
-    for target in [each for targets in found.values() for each in targets]:
-        await target.check()
-    named = {name: tuple(each.address for each in targets) for name, targets in found.items()}
-    return options.model_copy(update=named)
 
 
 def located(corpus: Sequence[str]) -> tuple[str, ...]:

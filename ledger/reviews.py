@@ -129,7 +129,7 @@ async def pass_deadlines(tx: Transaction, run_id: UUID) -> list[Review]:
 
 
 async def seconds_to_due(tx: Transaction) -> float | None:
-    """Return how long it is until a deadline passes at which something happens, None where none is set."""
+    """Return how long it is until a deadline passes at which something happens, None where none is to come."""
     seconds: float | None = (await tx.one(_SECONDS_TO_DUE))["seconds"]
     return seconds
 
@@ -148,7 +148,7 @@ def _is_vote(review: Review, decision: Decision) -> bool:
             f"{decision.decided_by} has spoken about review {review.review_id} already; {review.missing}"
         )
     agreed = {
-        vote.decided_by.strip().casefold()
+        votes.known_as(vote.decided_by)
         for vote in review.votes
         if votes.same_content(vote, decision.choice, decision.edit)
     }

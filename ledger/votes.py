@@ -1,8 +1,10 @@
 """Votes: what each of several people said of one review, until two of them have said the same.
 
-Only ever added to. Names are compared without regard to case and surrounding space.
+Only ever added to. Names are compared by what a reader sees of them: without regard to case, space, characters that show
+nothing, and the several ways in which Unicode writes one character.
 """
 
+import unicodedata
 from collections.abc import Sequence
 from datetime import datetime
 from typing import Any, Literal
@@ -13,6 +15,9 @@ from pydantic import BaseModel, ConfigDict
 from ledger.canonical import Json, canonical
 from ledger.db import Transaction
 from ledger.sql import load
+
+# Control and format characters, of which the spaces among the first are kept: they part words.
+_UNSEEN = frozenset({"Cf", "Cc"})
 
 _SQL = load("votes")
 _RECORD, _OF = _SQL["RecordVote"], _SQL["VotesOfReviews"]
@@ -53,7 +58,16 @@ async def of_reviews(
 
 def same_person(one: str, other: str) -> bool:
     """Tell whether two names are one person's."""
-    return one.strip().casefold() == other.strip().casefold()
+    return known_as(one) == known_as(other)
+
+
+def known_as(name: str) -> str:
+    """Return what a name is compared by; empty for one of which nothing is seen."""
+    spelled = unicodedata.normalize("NFKC", unicodedata.normalize("NFKC", name).casefold())
+    seen = "".join(
+        each for each in spelled if each.isspace() or unicodedata.category(each) not in _UNSEEN
+    )
+    return " ".join(seen.split())
 
 
 def same_content(vote: Vote, choice: str, edit: Json) -> bool:

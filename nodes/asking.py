@@ -1,9 +1,12 @@
 """How a step asks for reviews: the questions are recorded, the run waits from then on, and state says for what.
 
 What leads from a step to its reviews, and from those on, stands here too: pure functions of what the step wrote.
+
+LangGraph's own doors (a state that somebody edits, a command that says where to go) lead past a node that waits. What a
+person was asked is a row, so the steps behind a gate look there, and go back to what is still open.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from uuid import UUID
 
@@ -12,7 +15,8 @@ from langgraph.types import Send
 from ledger import reviews, runs
 from ledger.canonical import Json, canonical, digest
 from ledger.db import Transaction
-from ledger.questions import Kind
+from ledger.questions import Kind, Review
+from nodes.decisions.effect import RELEASE
 from nodes.decisions.kinds import KINDS
 from nodes.notices import intend_notices, of_review
 from nodes.options import RunOptions
@@ -27,6 +31,16 @@ AFTER: Mapping[str, str] = {
     "revise": "intend",
     "intend": "publish",
     "publish": "publish",
+}
+
+#: The gates in the order in which a run comes to them, and the one at which each kind is asked.
+_GATES: tuple[str, ...] = ("plan", "dispatch", "check", "intend", "publish")
+_GATE_OF: Mapping[Kind, str] = {
+    "plan": "plan",
+    "sources": "dispatch",
+    "conflict": "dispatch",
+    "report": "check",
+    "sensitive": "check",
 }
 
 
@@ -83,6 +97,39 @@ async def ask(tx: Transaction, gate: Gate, questions: Sequence[Question]) -> Upd
             )
     asked = [_asked(name, question) for name, question in zip(names, questions, strict=True)]
     return {"reviews": asked, "gate": gate.name, "effects": told}
+
+
+async def open_reviews(
+    tx: Transaction, run_id: UUID, but: Collection[str] = ()
+) -> list[AskedReview]:
+    """Return what people were asked and have not decided, but these."""
+    return [
+        _asked(each.review_id, Question(each.kind, each.shown))
+        for each in await _open(tx, run_id)
+        if each.review_id not in but
+    ]
+
+
+async def passed_by(tx: Transaction, run_id: UUID, name: str) -> Update:
+    """Return the state that makes the run wait at the earliest gate before `name` with an open review; empty for none."""
+    gates: dict[str, list[AskedReview]] = {}
+    for each in await _open(tx, run_id):
+        asked = _asked(each.review_id, Question(each.kind, each.shown))
+        gates.setdefault(_gate_of(each), []).append(asked)
+    for gate in _GATES[: _GATES.index(name)]:
+        if gate in gates:
+            await runs.set_status(tx, run_id, "paused")
+            return {"reviews": gates[gate], "gate": gate}
+    return {}
+
+
+async def _open(tx: Transaction, run_id: UUID) -> list[Review]:
+    return [each for each in await reviews.newest_first(tx, run_id) if each.status == "open"]
+
+
+def _gate_of(review: Review) -> str:
+    asks_release = review.kind == "effect" and review.shown["act"] == RELEASE
+    return _GATE_OF.get(review.kind, "intend" if asks_release else "publish")
 
 
 def _asked(name: str, question: Question) -> AskedReview:

@@ -15,7 +15,7 @@ from ledger import artifacts, citations, reviews, runs
 from ledger.canonical import Json
 from ledger.db import Transaction
 from ledger.questions import DEADLINE, Decision, Review
-from nodes.asking import AFTER, node_of
+from nodes.asking import AFTER, node_of, open_reviews
 from nodes.decisions.base import Applying, Way
 from nodes.decisions.kinds import KINDS
 from nodes.options import RunOptions
@@ -41,6 +41,8 @@ async def decide(
     run_id = run_id_of(runtime)
     asked, gate = state.get("reviews", []), state.get("gate", "")
     async with resources.ledger.transaction(run_id) as tx:
+        # What state forgot, because somebody edited it, is asked all the same.
+        asked = [*asked, *await open_reviews(tx, run_id, [each["review_id"] for each in asked])]
         found = await _read(tx, run_id, asked)
     if any(review.decision is None for review in found):
         return _ask_again(asked, found, state["problems"])

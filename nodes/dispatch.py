@@ -14,7 +14,7 @@ from ledger.canonical import Json
 from ledger.db import Transaction
 from ledger.findings import NewFinding
 from nodes import recorded
-from nodes.asking import Gate, Question, ask, to_reviews
+from nodes.asking import Gate, Question, ask, passed_by, to_reviews
 from nodes.conflicts import conflicts
 from nodes.material import Claim, Disagreement
 from nodes.options import TASKS_MAX, RunOptions
@@ -33,6 +33,8 @@ async def dispatch(
     """Name the tasks of the next wave, or close the research."""
     run_id = run_id_of(runtime)
     async with resources.ledger.transaction(run_id) as tx:
+        if waits := await passed_by(tx, run_id, "dispatch"):
+            return {"ready": [], **waits, "step": {"name": "dispatch", "waits": waits["gate"]}}
         ready = await tasks.ready(tx, run_id, WAVE_TASKS_MAX)
     if not ready:
         ready = await _for_gaps(resources, run_id)

@@ -187,6 +187,10 @@ class Carrier:
         """Commit what the target said, and what it means for the effect."""
         effect, number = begun.effect, begun.number
         await effects.end(tx, effect, number, _OUTCOMES[type(said)], _in_words(said))
+        standing = await effects.get(tx, effect.run_id, effect.key)
+        if standing.is_settled and len(standing.attempts) == number:
+            # A person said meanwhile what became of it. That counts, and what the target said stands beside it.
+            return standing
         first = effect.status == "intended"
         match said:
             case Confirmed():

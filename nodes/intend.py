@@ -7,7 +7,7 @@ from langgraph.runtime import Runtime
 
 from ledger import runs
 from ledger.db import Transaction
-from nodes.asking import Gate, Question, ask
+from nodes.asking import Gate, Question, ask, passed_by
 from nodes.consequences import intend_publications, publications
 from nodes.decisions.effect import to_release
 from nodes.options import RunOptions
@@ -23,8 +23,10 @@ async def intend(
 ) -> Update:
     """Record the publications of the report, and ask for those that a person has to release."""
     run_id = run_id_of(runtime)
-    report = state.get("products", {})["report"]
     async with resources.ledger.transaction(run_id) as tx:
+        if waits := await passed_by(tx, run_id, "intend"):
+            return {**waits, "step": {"name": "intend", "waits": waits["gate"]}}
+        report = state.get("products", {})["report"]
         run = await runs.get(tx, run_id)
         decided = await intend_publications(tx, resources.targets, run, report)
         await runs.set_phase(tx, run_id, "publish")

@@ -45,6 +45,18 @@ def notice_targets(opened: Targets, addresses: tuple[str, ...]) -> list[Target]:
     return found
 
 
+async def checked_targets(opened: Targets, options: RunOptions) -> RunOptions:
+    """Return the options with absolute addresses; raises BadInput for a target that cannot be used, before there is a run."""
+    found = {
+        "publish": targets_of(opened, options.publish),
+        "notify": notice_targets(opened, options.notify),
+    }
+    for target in [each for targets in found.values() for each in targets]:
+        await target.check()
+    named = {name: tuple(each.address for each in targets) for name, targets in found.items()}
+    return options.model_copy(update=named)
+
+
 def of_completion(run: Run) -> str:
     """Return what is told of a run that is done."""
     return f"Run {run.run_id} is done.\n\nIt was asked: {run.question}\n\n`perdure show {run.run_id}` shows its report.\n"

@@ -144,7 +144,7 @@ def checked_question(text: str) -> str:
             f"the question has {len(question):,} characters, at most {QUESTION_CHARACTERS_MAX:,} are read;"
             " put long material into a file and pass it with --corpus"
         )
-    _check_text(question, "question")
+    check_text(question, "question")
     return question
 
 
@@ -157,14 +157,15 @@ def checked_answer(text: str) -> str:
             f"the answer has {len(text):,} characters, at most {ANSWER_CHARACTERS_MAX:,} are read;"
             " put long material into a file of the corpus"
         )
-    _check_text(text, "answer")
+    check_text(text, "answer")
     return text
 
 
 _NO_TEXT = re.compile("[\x00\ud800-\udfff]")
 
 
-def _check_text(text: str, what: str) -> None:
+def check_text(text: str, what: str) -> None:
+    """Raise BadInput for what is no text, and can be kept neither in the database nor in a report."""
     found = _NO_TEXT.search(text)
     if found:
         name = "a NUL character" if found[0] == "\x00" else "bytes that are no valid text"

@@ -17,6 +17,7 @@ from ledger.questions import Decision
 from nodes.asking import Gate, Question, ask
 from nodes.decisions.plan import instruction_of
 from nodes.material import TaskDraft
+from nodes.notices import checked_targets
 from nodes.options import TASKS_MAX, BadInput, RunOptions, checked_question
 from nodes.plans import WORKER, renumbered, validated
 from nodes.resources import Resources, run_id_of
@@ -97,9 +98,12 @@ async def _recorded(
         try:
             run = await runs.get(tx, run_id)
         except NotFound:
-            given = resources.policy.over(options or RunOptions())
-            body = given.model_dump(mode="json")
-            workflow = resources.workflow
+            run = None
+    if run is None:
+        given = resources.policy.over(options or RunOptions())
+        body = (await checked_targets(resources.targets, given)).model_dump(mode="json")
+        workflow = resources.workflow
+        async with resources.ledger.transaction(run_id) as tx:
             return await runs.create(
                 tx, run_id, question, body, workflow.version, workflow.fingerprint
             )

@@ -21,7 +21,7 @@ from ledger.canonical import Json
 from ledger.effects import Effect
 from ledger.errors import EffectsUnsettled
 from ledger.faults import FaultPoint
-from nodes.asking import Gate, Question, ask, node_of
+from nodes.asking import Gate, Question, ask, node_of, passed_by
 from nodes.consequences import publications, targets_of
 from nodes.decisions.effect import to_settle
 from nodes.effects import Carrier
@@ -40,6 +40,12 @@ async def publish(
     EffectsUnsettled where a target did not answer: the run is blocked, and goes on from here when it is resumed.
     """
     run_id = run_id_of(runtime)
+    async with resources.ledger.transaction(run_id) as tx:
+        waits = await passed_by(tx, run_id, "publish")
+    if waits:
+        step: Json = {"name": "publish", "waits": waits["gate"]}
+        to = [node_of(each) for each in waits["reviews"]]
+        return Command(goto=to, update={**waits, "step": step})
     report = state.get("products", {})["report"]
     async with resources.ledger.transaction(run_id) as tx:
         content = await artifacts.get(tx, report)
@@ -64,7 +70,7 @@ async def publish(
             await runs.complete(tx, run_id, report)
     resources.ledger.faults.reach(FaultPoint.AFTER_COMPLETION)
     resources.progress.phase(run_id, "done", f"report saved: {path}")
-    step: Json = {"name": "publish", "report": report, "file": path.name}
+    step = {"name": "publish", "report": report, "file": path.name}
     return Command(goto="__end__", update={"effects": settled | told, "step": step})
 
 

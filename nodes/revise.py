@@ -10,7 +10,7 @@ from uuid import UUID
 
 from langgraph.runtime import Runtime
 
-from ledger import artifacts, citations, evidence, forks, runs, sources
+from ledger import artifacts, citations, evidence, forks, runs, sources, votes
 from ledger.db import Transaction
 from ledger.evidence import Evidence
 from ledger.questions import Review
@@ -66,8 +66,12 @@ def _edited(text: str, decided: Sequence[Review]) -> tuple[str, str]:
         if review.kind == "report" and review.decision is not None:
             given = text_of(review.decision.edit)
             if given is not None:
-                names = [*(vote.decided_by for vote in review.votes), review.decision.decided_by]
-                return given, " and ".join(dict.fromkeys(names))
+                agreed = [
+                    vote.decided_by
+                    for vote in review.votes
+                    if votes.same_content(vote, "edit", review.decision.edit)
+                ]
+                return given, " and ".join(dict.fromkeys([*agreed, review.decision.decided_by]))
     return text, "nobody"
 
 

@@ -14,7 +14,7 @@ from typing import assert_never
 
 from graph.cli.output import say
 from graph.cluster import EmbeddedPostgresFailed
-from graph.errors import RetryRefused, RunBlocked, RunWaits, UnknownWorkflow
+from graph.errors import RetryRefused, RunBlocked, RunWaits, SettlementRefused, UnknownWorkflow
 from graph.settings import SettingsInvalid
 from ledger.errors import (
     Ambiguous,
@@ -99,6 +99,7 @@ _BY_ERROR: tuple[tuple[type[Exception], Code], ...] = (
             RunExists,
             ReviewClosed,
             EffectClosed,
+            SettlementRefused,
             NotText,
             RetryRefused,
         )

@@ -56,7 +56,9 @@ UPDATE ledger.reviews SET applied_at = clock_timestamp()
 RETURNING review_id;
 
 -- name: SecondsToDue :one
--- How long it is until a deadline passes at which something happens.
+-- How long it is until a deadline passes at which something happens. One that has passed is found as such, and nothing is
+-- waited for: who cannot act on it here would look again and again without a pause.
 SELECT extract(epoch FROM min(due_at) - clock_timestamp())::double precision AS seconds
   FROM ledger.reviews JOIN ledger.runs AS run USING (tenant, run_id)
- WHERE tenant = %(tenant)s AND reviews.status = 'open' AND at_deadline <> 'stay' AND run.status = 'paused';
+ WHERE tenant = %(tenant)s AND reviews.status = 'open' AND at_deadline <> 'stay' AND run.status = 'paused'
+   AND due_at > clock_timestamp();

@@ -83,7 +83,7 @@ def names_in(edit: Any, part: str, shown: Sequence[str], review: Review) -> list
     unknown = [name for name in cast("list[str]", names) if name not in shown]
     if unknown:
         raise BadInput(
-            f"an edit names what this review shows, and {', '.join(unknown)[:200]} is none of it;"
+            f"an edit names what this review shows, and {', '.join(unknown)[:200]!r} is none of it;"
             f" `perdure review {review.review_id}` shows their ids"
         )
     return cast("list[str]", names)

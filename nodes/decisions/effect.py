@@ -18,7 +18,7 @@ from ledger.errors import EffectClosed
 from ledger.questions import Decision, Review
 from ledger.tasks import Task
 from nodes.decisions.base import Applying, Form, ReviewKind, Way
-from nodes.options import BadInput
+from nodes.options import BadInput, check_text
 
 RELEASE, SETTLE = "release", "settle"
 # Of the attempts at one effect the last ones say how it stands.
@@ -123,6 +123,7 @@ def _settled(edit: Any) -> _Settled:
         raise BadInput(f"an edit here is {form}") from error
     if said.again == bool((said.happened or "").strip()):
         raise BadInput(f"an edit here says one of two things: {form}")
+    check_text(said.happened or "", "target's name for it")
     return said
 
 

@@ -1,10 +1,11 @@
 """The kinds of reviews by their names, and what a decision about any of them has to be."""
 
 from collections.abc import Mapping, Sequence
+from typing import Any, cast
 
 from ledger.questions import DEADLINE, Decision, Kind, Review
 from ledger.tasks import Task
-from ledger.votes import same_person
+from ledger.votes import known_as, same_person
 from nodes.decisions.base import ReviewKind
 from nodes.decisions.conflict import CONFLICT
 from nodes.decisions.effect import EFFECT
@@ -12,7 +13,7 @@ from nodes.decisions.plan import PLAN, instruction_of
 from nodes.decisions.report import REPORT
 from nodes.decisions.sensitive import SENSITIVE
 from nodes.decisions.sources import SOURCES
-from nodes.options import BadInput, checked_answer
+from nodes.options import BadInput, check_text, checked_answer
 
 KINDS: Mapping[Kind, ReviewKind] = {
     "plan": PLAN,
@@ -27,8 +28,8 @@ KINDS: Mapping[Kind, ReviewKind] = {
 def checked_decision(review: Review, decision: Decision, planned: Sequence[Task]) -> None:
     """Raise BadInput for a decision that cannot be carried out: it is refused before it is recorded."""
     kind = KINDS[review.kind]
-    if not decision.decided_by.strip() or same_person(decision.decided_by, DEADLINE):
-        raise BadInput(f"a decision says who decided, and nobody is called {DEADLINE!r}")
+    check_person(decision.decided_by)
+    check_text(decision.comment or "", "comment")
     if decision.choice not in kind.allows:
         allowed = ", ".join(sorted(kind.allows))
         raise BadInput(
@@ -37,8 +38,27 @@ def checked_decision(review: Review, decision: Decision, planned: Sequence[Task]
     if decision.choice == "respond":
         checked_answer(decision.response or "")
     if decision.choice == "edit":
+        _check_one_thing(review, decision.edit)
         kind.check(review, decision.edit, planned)
     if decision.choice == "reject" and review.kind == "plan":
         instruction = instruction_of(decision.response, decision.comment)
         if instruction is not None:
             checked_answer(instruction)
+
+
+def _check_one_thing(review: Review, edit: Any) -> None:
+    """Raise BadInput for an edit of which only a part would be done."""
+    given = list(cast("dict[str, Any]", edit)) if isinstance(edit, dict) else []
+    # What becomes of an effect has a form with two parts.
+    if review.kind != "effect" and len(given) > 1:
+        raise BadInput(
+            f"an edit says one thing, and this one says {len(given)} ({', '.join(given)[:200]!r});"
+            f" `perdure review {review.review_id}` shows the form of an edit"
+        )
+
+
+def check_person(name: str) -> None:
+    """Raise BadInput for a name that is no person's."""
+    check_text(name, "name of who decides")
+    if not known_as(name) or same_person(name, DEADLINE):
+        raise BadInput(f"a decision says who decided, and nobody is called {DEADLINE!r}")

@@ -29,13 +29,15 @@ _TEXT: Final = re.compile(r"[^\x00-\x1f\x7f\ud800-\udfff]+")
 # As it is asked for: names in ASCII (others are encoded by then), addresses of both families.
 _HOST: Final = re.compile(r"[A-Za-z0-9._-]+|[0-9A-Fa-f:.]+")
 _PORT_MAX = 65_535
-# Names of parameters that hold keys: the address of a target is recorded and shown.
-_SECRET_PARAMETERS: Final = frozenset(
+# Words in the names of parameters that hold keys, however they are written (X-Amz-Signature, authToken, api_key): the
+# address of a target is recorded and shown.
+_SECRET_WORDS: Final = frozenset(
     {
-        "access_token", "api_key", "apikey", "auth", "authorization", "key", "passwd", "password", "secret", "sig",
-        "signature", "token",
+        "apikey", "auth", "authorization", "bearer", "credential", "credentials", "jwt", "key", "pass", "passwd", "password",
+        "pwd", "secret", "sig", "signature", "token",
     }
 )  # fmt: skip
+_WORDS: Final = re.compile(r"[A-Z]?[a-z]+|[A-Z]+(?![a-z])")
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,8 +106,7 @@ def _webhook(address: str, targets: Targets) -> Target:
             "an address is recorded and shown, so it holds no user or password; put a token for the host into"
             " PERDURE_WEBHOOK_TOKENS"
         )
-    names = {name.lower() for name, _ in parse_qsl(url.query.decode(), keep_blank_values=True)}
-    if secret := sorted(names & _SECRET_PARAMETERS):
+    if secret := _secrets_in(url):
         raise BadInput(
             f"an address is recorded and shown, so it holds no {', '.join(secret)}; put a token for the host into"
             " PERDURE_WEBHOOK_TOKENS"
@@ -117,9 +118,23 @@ def _webhook(address: str, targets: Targets) -> Target:
             f"what goes to http://{host} can be read and changed on its way; write https://, http:// is for this"
             " machine only"
         )
+    # The same place, written the same: else a report would be posted there twice.
+    url = url.copy_with(raw_path=url.raw_path)
     contract = _contract(str(url), targets, webhook.DEFAULT_CONTRACT, webhook.KINDS)
     client = targets.client() if targets.client else None
     return webhook.WebhookTarget(url, client, _token(url, targets.tokens), contract)
+
+
+def _secrets_in(url: httpx.URL) -> list[str]:
+    """Return the names of the parameters of an address that sound as if they held a secret."""
+    parameters = parse_qsl(url.query.decode().replace(";", "&"), keep_blank_values=True)
+    return sorted(
+        {
+            name.lower()
+            for name, _ in parameters
+            if {word.lower() for word in _WORDS.findall(name)} & _SECRET_WORDS
+        }
+    )
 
 
 def _email(rest: str, targets: Targets) -> Target:

@@ -12,9 +12,10 @@ import httpx
 import psycopg
 import pytest
 
+from ledger import settling
 from ledger.contracts import Contract, ContractKind
 from ledger.deliveries import Table
-from ledger.effects import Effect
+from ledger.effects import Effect, Settlement
 from ledger.errors import IllegalTransition, LeaseLost
 from ledger.faults import FaultPoint
 from nodes.effects import Carrier
@@ -228,3 +229,23 @@ async def test_a_relay_that_stood_still_sends_nothing_when_another_has_worked_it
         with pytest.raises(IllegalTransition, match="by another"):
             await Carrier(frozen, None, IMPATIENT).call(recorded, receiver.open(frozen))
         assert await receiver.count(effect) == asked == 1
+
+
+async def test_what_a_target_answers_is_kept_though_a_person_has_settled_it_meanwhile(
+    database_url: str, make: Make
+) -> None:
+    """The person's word counts; that the target says something else can be seen beside it."""
+    receiver = await make("conditional")
+    said = Settlement(settled_by="ada", why="the folder was empty")
+    async with open_ledger(database_url) as ledger:
+        effect = await decided(ledger, receiver.open(ledger))
+        await begun(await worker(ledger, effect), effect)
+        following = await worker(ledger, effect)
+
+        async def settled() -> None:
+            async with ledger.transaction() as tx:
+                await settling.did_not_happen(tx, await again(ledger, effect), said)
+
+        after = await following.carry_out(effect, AnswersLate(receiver.open(ledger), settled))
+        assert (after.status, after.settlement) == ("failed", said)
+        assert outcomes(after) == [("send", "started"), ("send", "confirmed")]

@@ -29,6 +29,8 @@ with warnings.catch_warnings():
     # Whatever is not part of the form is refused.
     FORM = TypeAdapter(with_config({"extra": "forbid"})(HumanInterrupt))
 
+JSON = {"Content-Type": "application/json"}
+
 SHOWN: dict[Kind, Any] = {
     "plan": {"tasks": [{"id": "t1", "question": "Why <b>?", "depends_on": ["t0"]}]},
     "sources": {
@@ -184,7 +186,7 @@ async def test_reviews_are_listed_and_decided_over_http(server: DevServer) -> No
             (b'{"choice": "edit", "decided_by": "ada", "edit": {"tasks": 7}}', "edited plan"),
             (b'{"choice": "approve", "decided_by": "\\ud800"}', "decided_by"),
         ):
-            refused = await client.post(place, content=body)
+            refused = await client.post(place, content=body, headers=JSON)
             assert (refused.status_code, told in refused.json()["reason"]) == (422, True), body
         approval = {"choice": "approve", "decided_by": "ada", "comment": "good"}
         done = await client.post(place, json=approval)

@@ -74,6 +74,15 @@ def test_a_relative_path_is_made_absolute(
     assert targets.open("file:~/report.md").address == f"file:{tmp_path}/report.md"
 
 
+def test_one_place_has_one_address(targets: Targets) -> None:
+    """What is told twice is done once."""
+    for one, other in (
+        ("https://example.org", "HTTPS://Example.org:443/"),
+        ("https://example.org?keyword=monkey", "https://example.org/?keyword=monkey"),
+    ):
+        assert targets.open(one).address == targets.open(other).address
+
+
 @pytest.mark.parametrize(
     ("address", "reason"),
     [
@@ -91,6 +100,10 @@ def test_a_relative_path_is_made_absolute(
         ("https://ada:canary@example.org/", "no user or password"),
         (f"{HOOK}?token=canary", "holds no token"),
         (f"{HOOK}?a=b&API_KEY=canary", "holds no api_key"),
+        (f"{HOOK}?x-API-key=canary", "holds no x-api-key"),
+        (f"{HOOK}?X-Amz-Signature=canary", "holds no x-amz-signature"),
+        (f"{HOOK}?authToken=canary", "holds no authtoken"),
+        (f"{HOOK}?a=1;client_secret=canary", "holds no client_secret"),
         (f"{HOOK}#part", "behind a #"),
         (f"{HOOK}#", "behind a #"),
         ("https:///x", "needs a host"),
