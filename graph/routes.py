@@ -6,7 +6,7 @@ A decision is recorded as from everywhere else, before anything is woken; the ru
 
 import json
 import re
-from typing import Any
+from typing import Any, cast
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 from starlette.applications import Starlette
@@ -120,13 +120,18 @@ def _no_number(name: str) -> None:
 def _is_deep(value: Any) -> bool:
     level: list[Any] = [value]
     for _ in range(NESTING_MAX):
-        level = [
-            part
-            for each in level
-            if isinstance(each, dict | list)
-            for part in (each.values() if isinstance(each, dict) else each)
-        ]
+        level = [part for each in level for part in _parts(each)]
     return bool(level)
+
+
+def _parts(value: Any) -> list[Any]:
+    match value:
+        case dict():
+            return list(cast("dict[str, Any]", value).values())
+        case list():
+            return cast("list[Any]", value)
+        case _:
+            return []
 
 
 def _whole_id(request: Request) -> str:

@@ -22,7 +22,7 @@ LANES = 3
 def publishing(campaign: Campaign) -> tuple[Trial, World]:
     """Return a new run that publishes to a file, so that it reaches the points of effects, too."""
     folder = campaign.home / "published"
-    folder.mkdir(exist_ok=True)
+    folder.mkdir(parents=True, exist_ok=True)
     trial, world = campaign.trial()
     return replace(trial, publish=(f"file:{folder}/",)), world
 
