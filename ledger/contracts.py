@@ -110,8 +110,9 @@ def _keyed(contract: Contract, tried: Sequence[Tried], lease_seconds: float) -> 
         # Whoever asked died over it; asking changes nothing.
         return LookUp()
     # Who sends it now may stand still for a lease before it does, and the request takes its time: it has to arrive inside
-    # the window.
-    first = max(each.age_seconds for each in tried if each.act == "send")
+    # the window. What was surely not sent used no key: a target that was away for a day still has all of its window.
+    used = [each for each in tried if each.act == "send" and each.outcome != "not_sent"]
+    first = max((each.age_seconds for each in used), default=0.0)
     window = contract.window_seconds
     if window is None or first + lease_seconds + contract.request_seconds < window:
         return Send()

@@ -177,6 +177,8 @@ SELECT effect.run_id, effect.key
           AND attempt.number = effect.attempts
           AND attempt.started_at + make_interval(secs => %(lease)s + (effect.contract ->> 'request_seconds')::double precision)
               <= clock_timestamp()))
+   -- Of a run that was cancelled there is nothing to tell any more; what was begun is looked into all the same.
+   AND (run.status <> 'cancelled' OR effect.status <> 'intended')
    -- That a run is done is decided by its row, in the transaction of the notice.
    AND (run.status = 'completed'
         OR EXISTS (SELECT FROM ledger.checkpoint_records AS record

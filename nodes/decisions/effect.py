@@ -14,7 +14,7 @@ from pydantic import BaseModel, ConfigDict, ValidationError
 from ledger import effects, settling
 from ledger.canonical import Json
 from ledger.effects import Effect, Settlement
-from ledger.errors import EffectClosed
+from ledger.errors import EffectClosed, NotFound
 from ledger.questions import Decision, Review
 from ledger.tasks import Task
 from nodes.decisions.base import Applying, Form, ReviewKind, Way
@@ -129,10 +129,12 @@ def _settled(edit: Any) -> _Settled:
 
 async def _apply(applying: Applying) -> Way:
     if applying.is_new:
-        effect = await effects.get(applying.tx, applying.run_id, applying.review.shown["key"])
-        # Settled on the command line meanwhile, or withdrawn: what was said first counts.
-        with suppress(EffectClosed):
-            await _done(applying, effect)
+        # Of a fork: the effect is that of the run that it comes from. It decides, and asks for, its own.
+        with suppress(NotFound):
+            effect = await effects.get(applying.tx, applying.run_id, applying.review.shown["key"])
+            # Settled on the command line meanwhile, or withdrawn: what was said first counts.
+            with suppress(EffectClosed):
+                await _done(applying, effect)
     return Way.ON
 
 

@@ -24,6 +24,9 @@ KINDS: Mapping[Kind, ReviewKind] = {
     "effect": EFFECT,
 }
 
+#: Names of people are shorter, and so are those of services that decide for them.
+NAME_CHARACTERS_MAX = 200
+
 
 def checked_decision(review: Review, decision: Decision, planned: Sequence[Task]) -> None:
     """Raise BadInput for a decision that cannot be carried out: it is refused before it is recorded."""
@@ -60,5 +63,9 @@ def _check_one_thing(review: Review, edit: Any) -> None:
 def check_person(name: str) -> None:
     """Raise BadInput for a name that is no person's."""
     check_text(name, "name of who decides")
+    if len(name) > NAME_CHARACTERS_MAX or len(name.splitlines()) > 1:
+        raise BadInput(
+            f"the name of who decides is one line of at most {NAME_CHARACTERS_MAX} characters: it stands in reports"
+        )
     if not known_as(name) or same_person(name, DEADLINE):
         raise BadInput(f"a decision says who decided, and nobody is called {DEADLINE!r}")

@@ -8,9 +8,12 @@ from langgraph.types import Command
 from graph.runs import cancel_run, outcome, start_run
 from graph.threads import run_config
 from graph.working import working
+from ledger import outbox, reviews, runs
 from ledger.errors import ReviewClosed, RunExists
 from ledger.ids import new_run_id
+from ledger.questions import Rules
 from nodes.options import BadInput
+from tests.support.ledgers import execute, new_run, open_ledger
 from tests.support.runtimes import QUESTION, decided, options, runtime_on, write_corpus
 
 
@@ -108,3 +111,40 @@ async def test_an_answer_of_studio_that_decides_nothing_is_asked_again(
             )
         done = await decided(runtime, await outcome(runtime, run_id), choice="approve")
         assert done.run.status == "completed"
+
+
+async def test_a_deadline_that_has_passed_is_not_waited_for(
+    database_url: str,
+) -> None:
+    rules = Rules(due_seconds=0, at_deadline="reject")
+    later = Rules(due_seconds=3_600, at_deadline="reject")
+    async with open_ledger(database_url) as ledger:
+        run_id = await new_run(ledger)
+        async with ledger.transaction() as tx:
+            await runs.set_status(tx, run_id, "paused")
+            name = await reviews.ask(tx, run_id, "plan", {"n": 1}, rules=rules)
+        async with ledger.transaction() as tx:
+            assert await reviews.seconds_to_due(tx) is None
+            await reviews.ask(tx, run_id, "report", {"n": 1}, rules=later, beside=[name])
+        async with ledger.transaction() as tx:
+            assert 3_000 < (await reviews.seconds_to_due(tx) or 0) <= 3_600
+
+
+async def test_nobody_is_told_to_review_a_run_that_was_cancelled(
+    database_url: str, tmp_path: Path
+) -> None:
+    chosen = options(write_corpus(tmp_path / "garden"), "plan").model_copy(
+        # Nobody listens there, so the notice is left for later.
+        update={"notify": ("http://127.0.0.1:9/",)}
+    )
+    async with runtime_on(database_url, tmp_path / "home") as runtime:
+        paused = await start_run(runtime, QUESTION, chosen)
+        await execute(runtime.ledger, "UPDATE ledger.effects SET patient_until = NULL")
+        async with runtime.ledger.transaction() as tx:
+            assert await outbox.next_notice(tx, [], 30.0) is not None
+        await execute(
+            runtime.ledger, "UPDATE ledger.runs SET status = 'cancelled', finished_at = now()"
+        )
+        async with runtime.ledger.transaction() as tx:
+            assert await outbox.next_notice(tx, [], 30.0) is None
+    assert paused.run.status == "paused"

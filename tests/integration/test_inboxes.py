@@ -44,7 +44,7 @@ SHOWN: dict[Kind, Any] = {
     },
     "sensitive": {"sensitive": [{"id": "fnd_1", "name": "depths", "place": "line 3"}]},
     "report": {"report": "# Why?\n", "citations": [], "claims": [], "sources": []},
-    "effect": {"target": "mailto:ada@example.org"},
+    "effect": {"act": "release", "target": "mailto:ada@example.org"},
 }
 
 

@@ -73,7 +73,16 @@ async def test_what_cannot_be_kept_or_done_whole_is_refused_with_the_reason(
         body = f'{{"choice": "edit", "decided_by": "ada", "edit": {edit}}}'
         refused = await client.post(place, content=body, headers=JSON)
         assert (refused.status_code, told in refused.json()["reason"]) == (422, True), edit
-    for named in ("a\x00da", "\ud800", " ", "\u200b", "dead\u200bline", "DEADLINE"):
+    for named in (
+        "a\x00da",
+        "\ud800",
+        " ",
+        "\u200b",
+        "dead\u200bline",
+        "DEADLINE",
+        "a" * 201,
+        "a\nb",
+    ):
         body = json.dumps({**APPROVAL, "decided_by": named})
         assert (await client.post(place, content=body, headers=JSON)).status_code == 422, named
     said = json.dumps({**APPROVAL, "comment": "a\x00b"})

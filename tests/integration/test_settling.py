@@ -5,11 +5,11 @@ from uuid import UUID
 
 import pytest
 
-from graph.control import settle_effect
+from graph.control import fork_run, settle_effect
 from graph.errors import SettlementRefused
-from graph.runs import decide, resume_run, start_run
+from graph.runs import decide, outcome, resume_run, start_run
 from graph.runtime import Runtime
-from ledger import effects, runs
+from ledger import effects, forks, records, runs
 from ledger.effects import Effect, Settlement
 from ledger.errors import NotText
 from ledger.questions import DEADLINE, Decision
@@ -101,3 +101,30 @@ async def test_a_word_that_cannot_be_kept_is_refused_before_it_decides(
             )
         done = await decided(runtime, paused, choice="reject", comment="never mind")
         assert done.run.status == "completed"
+
+
+@pytest.mark.parametrize(("policy", "is_published"), [("forbid", False), ("reissue", True)])
+@pytest.mark.parametrize("review", ["none", "effect"])
+async def test_a_fork_goes_on_from_what_was_asked_about_the_effect_of_another_run(
+    database_url: str, tmp_path: Path, review: str, policy: forks.Effects, is_published: bool
+) -> None:
+    """Whether it was to be released, or what became of it: the fork has effects of its own, or none."""
+    place = tmp_path / "report.md"
+    chosen = options(write_corpus(tmp_path / "garden"), review).model_copy(
+        update={"publish": (f"file:{place}",)}
+    )
+    if review == "none":
+        place.write_text("something else")
+    async with runtime_on(database_url, tmp_path / "home") as runtime:
+        begun = await start_run(runtime, QUESTION, chosen)
+        assert [each.kind for each in begun.reviews] == ["effect"]
+        place.unlink(missing_ok=True)
+        async with runtime.ledger.transaction() as tx:
+            stored = await records.newest_first(tx, begun.run.run_id)
+        at = next(each.checkpoint_id for each in stored if each.is_a_beginning)
+        run_id = (await fork_run(runtime, begun.run.run_id, at, policy)).run_id
+        standing = await outcome(runtime, run_id)
+        while standing.reviews:
+            standing = await decided(runtime, standing, choice="approve")
+        assert standing.run.status == "completed"
+        assert place.exists() == is_published

@@ -10,7 +10,7 @@ from tenacity import AsyncRetrying, stop_after_delay, wait_fixed
 from graph import sweeping
 from graph.runs import decide, outcome, resume_run, start_run
 from graph.runtime import Runtime
-from ledger import integrity, reviews, runs, votes, workers
+from ledger import integrity, reviews, votes, workers
 from ledger.errors import (
     AlreadyVoted,
     LedgerDamaged,
@@ -173,23 +173,6 @@ async def test_a_deadline_at_which_nothing_happens_leaves_the_review_to_people(
             assert asked.overdue
             assert await reviews.pass_deadlines(tx, run_id) == []
             assert (await reviews.decide(tx, asked, approved("ada"))).status == "decided"
-
-
-async def test_a_deadline_that_has_passed_is_not_waited_for(
-    database_url: str,
-) -> None:
-    rules = Rules(due_seconds=0, at_deadline="reject")
-    later = Rules(due_seconds=3_600, at_deadline="reject")
-    async with open_ledger(database_url) as ledger:
-        run_id = await new_run(ledger)
-        async with ledger.transaction() as tx:
-            await runs.set_status(tx, run_id, "paused")
-            name = await reviews.ask(tx, run_id, "plan", {"n": 1}, rules=rules)
-        async with ledger.transaction() as tx:
-            assert await reviews.seconds_to_due(tx) is None
-            await reviews.ask(tx, run_id, "report", {"n": 1}, rules=later, beside=[name])
-        async with ledger.transaction() as tx:
-            assert 3_000 < (await reviews.seconds_to_due(tx) or 0) <= 3_600
 
 
 async def test_before_the_deadline_a_person_decides(database_url: str) -> None:

@@ -94,6 +94,13 @@ def test_the_window_counts_from_the_first_use_of_the_key() -> None:
     assert "100 s" in following.why
 
 
+def test_what_was_surely_not_sent_used_no_key() -> None:
+    """A target that was away for longer than its window is sent to as one that is given the key for the first time."""
+    away = [sent(9_000.0, "not_sent"), sent(900.0, "not_sent")]
+    tried = [*away, sent(9.0, "unknown"), asked(8.0, "no_look_up")]
+    assert next_act(KEYED, tried, LEASE) == Send()
+
+
 def test_after_the_window_a_look_up_is_still_asked_first() -> None:
     assert next_act(KEYED, [sent(1e6)], LEASE) == LookUp()
 
