@@ -76,11 +76,14 @@ def check_text(text: str, citations: int) -> None:
 async def revise_text(text: str, base: Base, who: str, judge: Judge) -> Revised:
     """Return an edited text with its sentences checked and marked; what rests on evidence that fell is left out."""
     known = {chunk for line in body_of(base.text).splitlines() for chunk in _chunks(line)}
+    there = frozenset(each for words, _ in known for each in _sentences(words))
     written = _Written()
     lines: list[str] = []
     for line in body_of(text).splitlines():
         parts = [
-            await _part(words, end, (words, end) in known, base, written, who, judge)
+            await _part(
+                words, end, (words, end) in known, there, _Revision(base, who, judge), written
+            )
             for words, end in _chunks(line)
         ]
         revised = "".join(parts)
@@ -102,9 +105,24 @@ def _chunks(line: str) -> list[tuple[str, str]]:
     return [*found, (bare[begin:], "")] if bare[begin:] or not found else found
 
 
+@dataclass(frozen=True, slots=True)
+class _Revision:
+    """What all parts of an edited text are held against."""
+
+    base: Base
+    who: str
+    judge: Judge
+
+
 async def _part(
-    words: str, end: str, known: bool, base: Base, written: _Written, who: str, judge: Judge
+    words: str,
+    end: str,
+    known: bool,
+    there: frozenset[str],
+    revision: _Revision,
+    written: _Written,
 ) -> str:
+    base, who = revision.base, revision.who
     if not (numbers := CITED.findall(end)):
         if known or not _WORD.search(words):
             return words + end
@@ -115,11 +133,12 @@ async def _part(
         written.left_out += 1
         return ""
     before, sentence = ("", words) if known else _last_sentence(words)
-    if _WORD.search(before):
+    # A sentence that was there before is nobody's addition, though the one after it was changed.
+    if not there.issuperset(_sentences(before)):
         written.added += 1
         before = f"{before.rstrip()} {_added(who)} "
     margin = "" if before.strip() else (_MARGIN.match(sentence) or [""])[0]
-    verdict = await judge(unescaped(sentence[len(margin) :].strip()), cited)
+    verdict = await revision.judge(unescaped(sentence[len(margin) :].strip()), cited)
     marks = "".join(
         f"[{written.numbers.setdefault(name, len(written.numbers) + 1)}]" for name in cited
     )
@@ -129,6 +148,13 @@ async def _part(
     return (
         f"{before}{sentence.rstrip()} {marks} *(the quotes do not support this: {verdict.value})*"
     )
+
+
+def _sentences(words: str) -> list[str]:
+    """Return the sentences of a stretch of words, without what a line begins with."""
+    margin = len((_MARGIN.match(words) or [""])[0])
+    found = [words[begin:end].strip() for begin, end in sentences(words, margin, len(words))]
+    return [each for each in found if _WORD.search(each)]
 
 
 def _added(who: str) -> str:

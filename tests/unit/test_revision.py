@@ -57,6 +57,14 @@ async def test_words_without_a_citation_are_marked_with_who_added_them() -> None
     assert done.added == 2
 
 
+async def test_a_sentence_that_was_there_before_is_nobodys_addition_though_the_next_was_changed() -> (
+    None
+):
+    done = await revised(BEFORE.replace("It is clear. [1]", "It is thick. [1]"))
+    assert "- Water boils at 100 degrees. It is thick. [1] *(the quotes do not support" in done.text
+    assert (done.added, done.doubted) == (0, 1)
+
+
 async def test_a_sentence_that_its_quotes_do_not_support_is_marked() -> None:
     done = await revised(BEFORE.replace("Ice floats.", "Ice sinks."))
     assert "- Ice sinks. [2][3] *(the quotes do not support this: insufficient)*" in done.text
