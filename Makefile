@@ -62,7 +62,7 @@ test-postgres15: .venv/has-tests ## Run the tests on a system PostgreSQL 15
 clean: ## Stop an embedded database that nobody uses, and remove .venv and all caches (reports and the database stay)
 	@test ! -e .venv/has-run || .venv/bin/python -c 'import asyncio; from graph.embedded import stop_embedded; \
 		from graph.settings import load_settings; asyncio.run(stop_embedded(load_settings().home))'
-	@rm -rf .venv .mypy_cache .pytest_cache .ruff_cache .import_linter_cache .hypothesis .langgraph_api dist
+	@rm -rf .venv .venv.lock .mypy_cache .pytest_cache .ruff_cache .import_linter_cache .hypothesis .langgraph_api dist
 	@find . -name __pycache__ -type d -prune -exec rm -rf {} +
 
 .venv/has-run: pyproject.toml constraints.txt .ci/environment

@@ -247,7 +247,7 @@ class EffectsUnsettled(LedgerError):
         advice = (
             "find out what happened there, say so with `perdure effects settle KEY`, then"
             if asks
-            else "when the target can be reached,"
+            else "when the target answers again,"
         )
         super().__init__(
             f"the report of run {run_id} is written, and not all of it was published: {told}. `perdure effects {run_id}`"

@@ -234,7 +234,9 @@ def publication_of(run: Run, artifact: str, content: bytes, media_type: str) -> 
 def _reason(said: NotSent | Unknown | Absent | NoLookUp) -> str:
     match said:
         case Absent():
-            return "the target does not have it"
+            return (
+                "looked up, and the target does not have it; what it answered before says nothing"
+            )
         case NoLookUp():
             return "the target cannot be asked whether it was carried out"
         case NotSent() | Unknown():

@@ -82,9 +82,11 @@ async def _carried_out(
     carried: list[Effect] = []
     for effect in decided:
         if not effect.is_settled and effect.status not in _FOR_A_PERSON:
-            resources.progress.phase(run_id, "publish", f"{effect.target}: {effect.status}")
+            resources.progress.phase(run_id, "publish", f"{effect.target}: begun")
             target = resources.targets.open(effect.target)
             effect = await carrier.carry_out(effect, target)  # noqa: PLW2901  # the same, later
+        why = f" ({effect.reason})" if effect.reason else ""
+        resources.progress.phase(run_id, "publish", f"{effect.target}: {effect.status}{why}")
         carried.append(effect)
     return carried
 

@@ -55,7 +55,7 @@ def list_effects(run: RunName, *, as_json: AsJson = False) -> None:
     if as_json:
         put_json(found)
         return
-    columns = ("key", "kind", "target", "status", "external_id", "calls", "reason")
+    columns = ("key", "mode", "kind", "target", "status", "external_id", "calls", "reason")
     rows = [{**effect, "calls": len(effect["attempts"])} for effect in found]
     put_table(columns, [[row[name] for name in columns] for row in rows])
 

@@ -211,9 +211,9 @@ def _show(review: Review, *, as_json: bool) -> None:
     if review.status == "open":
         if review.missing:
             say(f"\n{review.missing}")
-        say(f"\ndecide with: perdure review {review.review_id} --approve --as YOU")
         say(
-            "or with --reject, --edit, --edit FILE, --respond TEXT; `perdure review --help` has their forms"
+            f"\ndecide with: perdure review {review.review_id} --as YOU and {shapes.ways_of(review)};"
+            " `perdure review --help` has their forms"
         )
 
 

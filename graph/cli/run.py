@@ -208,9 +208,10 @@ def _because(reason: str | None) -> str:
 
 def _tell_review(review: Review) -> None:
     name = review.review_id
+    until = f" until {review.due_at:%Y-%m-%d %H:%M:%S %Z}" if review.due_at else ""
     say(
-        f"\nrun {review.run_id} waits for a review of its {review.kind}:\n"
-        f"  perdure review {name}                      shows what is to be decided\n"
-        f"  perdure review {name} --approve --as YOU   (or --reject, --edit, --respond TEXT)\n"
+        f"\nrun {review.run_id} waits for a review ({review.kind}){until}:\n"
+        f"  perdure review {name}            shows what is to be decided\n"
+        f"  perdure review {name} --as YOU   with {shapes.ways_of(review)}\n"
         f"  perdure resume {review.run_id}   goes on"
     )

@@ -60,6 +60,18 @@ def of_source(source: Source) -> dict[str, Any]:
     )
 
 
+def ways_of(review: Review) -> str:
+    """Return the options by which a review of its kind can be decided."""
+    forms = {
+        "approve": "--approve",
+        "edit": "--edit [FILE]",
+        "respond": "--respond TEXT",
+        "reject": "--reject",
+    }
+    allowed = [form for choice, form in forms.items() if choice in KINDS[review.kind].allows]
+    return " or ".join(allowed)
+
+
 def of_effect(effect: Effect) -> dict[str, Any]:
     """Return a row of `perdure effects`."""
     fields = {"key", "kind", "mode", "target", "status", "reason", "external_id", "settlement"}

@@ -82,7 +82,7 @@ def test_a_paused_run_says_what_to_decide_and_how(waiting: tuple[str, Ended], ru
         *("review_id", "run_id", "kind", "status", "shown_digest", "asked_at"),
         *("decided_by", "decision", "shown"),
     }
-    assert f"perdure review {review['review_id']} --approve --as YOU" in ended.messages
+    assert f"perdure review {review['review_id']} --as YOU   with --approve or" in ended.messages
     assert f"perdure resume {run_id}" in ended.messages
     assert review["review_id"] in perdure("reviews").text
 
