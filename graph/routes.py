@@ -6,7 +6,8 @@ A decision is recorded as from everywhere else, before anything is woken; the ru
 
 import json
 import re
-from typing import Any
+from collections.abc import Collection
+from typing import Any, cast
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 from starlette.applications import Starlette
@@ -120,13 +121,14 @@ def _no_number(name: str) -> None:
 def _is_deep(value: Any) -> bool:
     level: list[Any] = [value]
     for _ in range(NESTING_MAX):
-        level = [
-            part
-            for each in level
-            if isinstance(each, dict | list)
-            for part in (each.values() if isinstance(each, dict) else each)
-        ]
+        level = [part for each in level for part in _parts(each)]
     return bool(level)
+
+
+def _parts(value: Any) -> Collection[Any]:
+    if isinstance(value, dict):
+        return cast("dict[str, Any]", value).values()
+    return cast("list[Any]", value) if isinstance(value, list) else ()
 
 
 def _whole_id(request: Request) -> str:
