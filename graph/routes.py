@@ -6,7 +6,6 @@ A decision is recorded as from everywhere else, before anything is woken; the ru
 
 import json
 import re
-from collections.abc import Collection
 from typing import Any, cast
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
@@ -125,10 +124,13 @@ def _is_deep(value: Any) -> bool:
     return bool(level)
 
 
-def _parts(value: Any) -> Collection[Any]:
+def _parts(value: Any) -> list[Any]:
     if isinstance(value, dict):
-        return cast("dict[str, Any]", value).values()
-    return cast("list[Any]", value) if isinstance(value, list) else ()
+        return list(cast("dict[str, Any]", value).values())
+    if not isinstance(value, list):
+        return []
+    found: list[Any] = value
+    return found
 
 
 def _whole_id(request: Request) -> str:
