@@ -125,12 +125,13 @@ def _is_deep(value: Any) -> bool:
 
 
 def _parts(value: Any) -> list[Any]:
-    if isinstance(value, dict):
-        return list(cast("dict[str, Any]", value).values())
-    if not isinstance(value, list):
-        return []
-    found: list[Any] = value
-    return found
+    match value:
+        case dict():
+            return list(cast("dict[str, Any]", value).values())
+        case list():
+            return list(cast("list[object]", value))
+        case _:
+            return []
 
 
 def _whole_id(request: Request) -> str:
