@@ -129,7 +129,7 @@ def _parts(value: Any) -> list[Any]:
         case dict():
             return list(cast("dict[str, Any]", value).values())
         case list():
-            return cast("list[Any]", value)
+            return list(cast("list[object]", value))
         case _:
             return []
 
