@@ -63,6 +63,11 @@ def check_text(text: str, citations: int) -> None:
     """Raise BadInput for a text that cites a number which the report does not have, or that is no text."""
     if found := _NO_TEXT.search(text):
         raise BadInput(f"the edited text has a character that is no text at {found.start()}")
+    if [line.strip() for line in text.splitlines()].count(CITATIONS) > 1:
+        raise BadInput(
+            f"the edited text has the heading {CITATIONS!r} twice; what follows it is written by code, so call yours"
+            " something else"
+        )
     numbers = {int(number) for number in CITED.findall(body_of(text))}
     unknown = sorted(number for number in numbers if not 0 < number <= citations)
     if unknown:

@@ -115,3 +115,8 @@ def test_a_number_that_the_report_does_not_have_is_refused(number: int) -> None:
 def test_a_text_that_is_none_is_refused(text: str) -> None:
     with pytest.raises(BadInput, match="no text"):
         check_text(text, 3)
+
+
+def test_a_second_list_of_citations_is_refused_as_what_follows_it_would_be_dropped() -> None:
+    with pytest.raises(BadInput, match="twice"):
+        check_text(BEFORE.replace("## Part", "## Citations"), 3)
