@@ -119,6 +119,7 @@ def test_verify_finds_nothing_wrong_with_a_run_as_it_was_worked(finished: str) -
             "findings",
             "journal",
             "checkpoints",
+            "effects",
             "audit log",
         ),
     ]

@@ -140,9 +140,10 @@ def test_what_would_steer_a_terminal_is_shown_and_not_obeyed(tmp_path: Path) -> 
         (("--corpus", "pydoc:topics", "--review", "sometimes"), "--review: 'sometimes' is none of"),
         (("--corpus", "pydoc:topics", "--branches", "99"), "--branches"),
         (("--corpus", "pydoc:topics", "--run-id", "seven"), "--run-id"),
-        (("--publish", "file:x"), "No such option"),
+        (("--publisher", "file:x"), "No such option"),
+        (("--corpus", "pydoc:topics", "--publish", "ftp:x"), "file:PATH, https://HOST/PATH"),
     ],
-    ids=["no such path", "no corpus", "model", "review", "branches", "run id", "option"],
+    ids=["no such path", "no corpus", "model", "review", "branches", "run id", "option", "target"],
 )
 def test_an_option_that_cannot_be_is_refused(arguments: tuple[str, ...], told: str) -> None:
     ended = perdure("run", QUESTION, *arguments)
