@@ -4,6 +4,7 @@ What is kept or copied was verified; nothing damaged is sealed anew.
 """
 
 import json
+from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from typing import Any
 
@@ -51,18 +52,18 @@ _EVERYTHING = dict.fromkeys(("checkpoint_ns", "checkpoint_id", "before", "filter
 Cursor = AsyncCursor[DictRow]
 
 
-class Upkeep(AsyncPostgresSaver):
+class Upkeep(AsyncPostgresSaver, ABC):
     """The part of the saver that works on whole threads."""
 
     ledger: Ledger
 
+    @abstractmethod
     async def fence(self, cursor: Cursor, thread_id: str) -> None:
         """Refuse the transaction if another worker took over a run that this one holds."""
-        raise NotImplementedError
 
+    @abstractmethod
     def forget(self) -> None:
         """Drop what is remembered of stored checkpoints: they are no longer as they were."""
-        raise NotImplementedError
 
     @override
     async def adelete_thread(self, thread_id: str) -> None:
