@@ -33,6 +33,11 @@ class Chosen:
     reruns: tuple[str, ...]
 
     @property
+    def is_unbegun(self) -> bool:
+        """Whether no checkpoint was ever stored."""
+        return self.head is None and not self.rejected
+
+    @property
     def is_lost(self) -> bool:
         """Whether there were checkpoints and none of them is whole."""
         return self.head is None and bool(self.rejected)

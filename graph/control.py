@@ -1,13 +1,7 @@
-"""What a person does to a run besides starting and resuming it: one branch once more, a new run from an old checkpoint."""
+"""What a person does to a run besides starting and resuming it: one branch once more, a consequence settled."""
 
-from collections.abc import Mapping, Sequence
-from copy import deepcopy
-from typing import Any, Final
+from typing import Final
 from uuid import UUID
-
-from langchain_core.runnables import RunnableConfig
-from langgraph.checkpoint.base import CheckpointTuple
-from langgraph.types import Send
 
 from graph.errors import RetryRefused, SettlementRefused
 from graph.rewinding import rewind
@@ -17,10 +11,6 @@ from graph.waiting import open_settlements
 from graph.working import working
 from ledger import (
     effects,
-    forks,
-    integrity,
-    leases,
-    records,
     retries,
     reviews,
     runs,
@@ -29,16 +19,12 @@ from ledger import (
 )
 from ledger.db import Transaction
 from ledger.effects import Effect, Settlement
-from ledger.errors import Ambiguous, LedgerDamaged, NotFound
-from ledger.ids import new_run_id
-from ledger.questions import Review
-from ledger.records import CheckpointRecord
+from ledger.errors import NotFound
 from ledger.retries import Rule
 from ledger.runs import Run
 from nodes.decisions.effect import as_decision
 from nodes.decisions.kinds import check_person
 from nodes.options import RunOptions, check_text
-from nodes.state import AskedReview
 
 #: LangGraph's channel of what was sent out and not yet run.
 TASKS: Final = "__pregel_tasks"
@@ -92,34 +78,6 @@ async def _check(tx: Transaction, run: Run, task_id: str) -> None:
         raise RetryRefused(
             f"task {task_id} is {planned[task_id].status}: it has not ended, and `perdure resume {run.run_id}` works it"
         )
-
-
-async def fork_run(
-    runtime: Runtime, origin: UUID, checkpoint: str, policy: forks.Effects = "forbid"
-) -> Run:
-    """Begin a new run at a checkpoint of another, with the ledger as it stood then; nobody works it yet.
-
-    `policy` says what becomes of the other's consequences outside. `checkpoint` is a checkpoint's id or the beginning of one. The other run stays as it is. Raises NotFound for a
-    checkpoint that is not one of that run's, CheckpointDamaged and LedgerDamaged for what no longer is what was sealed.
-    """
-    record = await _record(runtime, origin, checkpoint)
-    loaded = await _loaded(runtime, origin, record)
-    assert record.ledger_version is not None
-    run_id = new_run_id()
-    async with leases.hold(runtime.ledger, run_id):
-        async with runtime.ledger.transaction(one_moment=True) as tx:
-            await _check_history(tx, origin, record)
-            asked = await _open_reviews(tx, origin, loaded, record.ledger_version)
-        # The rows first: the checkpoint's record names the version of the ledger that has them. A fork whose checkpoint is
-        # missing is never begun with its question: its recovery says that it has to be made again.
-        async with runtime.ledger.transaction(run_id) as tx:
-            await forks.copy(
-                tx, run_id, origin, record.checkpoint_id, record.ledger_version, policy
-            )
-            renamed = await _asked_again(tx, run_id, loaded, asked)
-        await _copy_checkpoint(runtime, run_id, loaded, renamed)
-        async with runtime.ledger.transaction() as tx:
-            return await runs.get(tx, run_id)
 
 
 async def settle_effect(
@@ -179,94 +137,3 @@ async def _agreed(
             f" `perdure resume {run.run_id}` looks into it, and asks where only people can tell"
         )
     return True
-
-
-async def _record(runtime: Runtime, origin: UUID, checkpoint: str) -> CheckpointRecord:
-    async with runtime.ledger.transaction() as tx:
-        await runs.get(tx, origin)
-        found = [
-            record
-            for record in await records.newest_first(tx, origin)
-            if record.checkpoint_id.startswith(checkpoint) and record.is_a_beginning
-        ]
-        if len(found) > 1 and checkpoint:
-            raise Ambiguous(
-                f"more than one checkpoint of run {origin} begins with {checkpoint}; give more of its id"
-            )
-        if len(found) != 1:
-            await forks.refuse_foreign(tx, origin, checkpoint)
-    return found[0]
-
-
-async def _loaded(runtime: Runtime, origin: UUID, record: CheckpointRecord) -> CheckpointTuple:
-    config = _config(origin, record.checkpoint_id)
-    loaded = await runtime.new_saver().aget_tuple(config)
-    if loaded is None or record.ledger_version is None:
-        raise NotFound(
-            f"checkpoint {record.checkpoint_id} was stored by a version of perdure that kept no history of the ledger, or is"
-            f" gone; `perdure history {origin}` lists the others"
-        )
-    return loaded
-
-
-async def _check_history(tx: Transaction, origin: UUID, record: CheckpointRecord) -> None:
-    assert record.ledger_version is not None
-    damage = await integrity.damaged_history(tx, origin, record.ledger_version)
-    if damage:
-        raise LedgerDamaged(origin, "; ".join(str(each) for each in damage[:3]))
-
-
-async def _open_reviews(
-    tx: Transaction, origin: UUID, loaded: CheckpointTuple, version: int
-) -> list[Review]:
-    asked: list[AskedReview] = loaded.checkpoint["channel_values"].get("reviews") or []
-    return [await forks.review_as_of(tx, origin, each["review_id"], version) for each in asked]
-
-
-async def _asked_again(
-    tx: Transaction, run_id: UUID, loaded: CheckpointTuple, asked: Sequence[Review]
-) -> dict[str, str]:
-    """Ask of the new run what was asked of the other, all of it, and return the new ids by the old ones."""
-    decided = loaded.checkpoint["channel_values"].get("decided", 0)
-    options = RunOptions.model_validate((await runs.get(tx, run_id)).options)
-    renamed = {
-        each.review_id: reviews.review_id(run_id, each.kind, each.shown_digest, decided)
-        for each in asked
-    }
-    for each in asked:
-        rules = options.rules(each.kind)
-        beside = list(renamed.values())
-        await reviews.ask(tx, run_id, each.kind, each.shown, decided, rules=rules, beside=beside)
-    if asked:
-        await runs.set_status(tx, run_id, "paused")
-    return renamed
-
-
-async def _copy_checkpoint(
-    runtime: Runtime, run_id: UUID, loaded: CheckpointTuple, renamed: Mapping[str, str]
-) -> None:
-    checkpoint = deepcopy(loaded.checkpoint)
-    values = checkpoint["channel_values"]
-    # What that run was going to do outside is not this one's: it decides its own.
-    values.pop("effects", None)
-    checkpoint["channel_versions"].pop("effects", None)
-    if renamed:
-        values["reviews"] = [_renamed(each, renamed) for each in values["reviews"]]
-        # What is sent to the nodes of the reviews next.
-        values[TASKS] = [
-            Send(each.node, _renamed(each.arg, renamed)) for each in values.get(TASKS, [])
-        ]
-    await runtime.new_saver().aput(
-        _config(run_id), checkpoint, loaded.metadata, checkpoint["channel_versions"]
-    )
-
-
-def _renamed(asked: AskedReview, renamed: Mapping[str, str]) -> AskedReview:
-    return {**asked, "review_id": renamed[asked["review_id"]]}
-
-
-def _config(run_id: UUID, checkpoint_id: str | None = None) -> RunnableConfig:
-    configurable: dict[str, Any] = {"thread_id": str(run_id), "checkpoint_ns": ""}
-    if checkpoint_id is not None:
-        configurable["checkpoint_id"] = checkpoint_id
-    return {"configurable": configurable}

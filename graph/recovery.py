@@ -13,6 +13,7 @@ from uuid import UUID
 
 from langgraph.types import StateSnapshot
 
+from graph import forking
 from graph.choosing import choose
 from graph.errors import RunBlocked, RunWaits, UnknownWorkflow
 from graph.revalidation import revalidate
@@ -21,9 +22,11 @@ from graph.runtime import Runtime
 from graph.threads import run_config
 from ledger import forks, integrity, recoveries, retries, runs
 from ledger.errors import (
+    CheckpointDamaged,
     CheckpointUnsealed,
     LedgerDamaged,
     LedgerError,
+    NotFound,
     RecordTooNew,
     SealKeyMissing,
 )
@@ -93,6 +96,10 @@ async def validate_workflow(runtime: Runtime, run: Run, report: Report) -> Found
 async def load(runtime: Runtime, run: Run, report: Report) -> Found:
     """Choose the newest checkpoint that is whole; what is newer and is not, is rejected, and so are damaged results."""
     chosen = await choose(runtime, run)
+    if chosen.is_unbegun:
+        if (stop := await _finish_fork(runtime, run)) is not None:
+            return report, stop
+        chosen = await choose(runtime, run)
     head = chosen.head
     report = report.model_copy(
         update={
@@ -103,15 +110,6 @@ async def load(runtime: Runtime, run: Run, report: Report) -> Found:
             "reruns": chosen.reruns,
         }
     )
-    if head is None and not chosen.rejected:
-        async with runtime.ledger.transaction() as tx:
-            fork = await forks.of(tx, run.run_id)
-        if fork is not None:
-            unfinished = RunBlocked(
-                f"run {run.run_id} was to be a fork, and its worker died before it had stored the first checkpoint: `perdure"
-                f" cancel {run.run_id}`, then fork again"
-            )
-            return report, Stop("blocked", unfinished)
     if not chosen.is_lost:
         return report, None
     return report, Stop(
@@ -121,6 +119,23 @@ async def load(runtime: Runtime, run: Run, report: Report) -> Found:
             " wrong with each. Its question can be asked anew with `perdure run`"
         ),
     )
+
+
+async def _finish_fork(runtime: Runtime, run: Run) -> Stop | None:
+    """Let a fork that has its rows and no checkpoint begin where it was to; one without is never begun with its question."""
+    async with runtime.ledger.transaction() as tx:
+        fork = await forks.of(tx, run.run_id)
+    if fork is None:
+        return None
+    try:
+        await forking.finish(runtime, run.run_id, fork)
+    except (CheckpointDamaged, NotFound) as error:
+        unfinished = RunBlocked(
+            f"run {run.run_id} was to be a fork, its worker died over it, and what it begins with cannot be had any more:"
+            f" {error}. `perdure cancel {run.run_id}`, then fork from another checkpoint"
+        )
+        return Stop("blocked", unfinished)
+    return None
 
 
 async def validate_rows(runtime: Runtime, run: Run, report: Report) -> Found:

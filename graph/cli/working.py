@@ -10,7 +10,8 @@ from uuid import UUID
 from graph import sweeping
 from graph.build import topology
 from graph.cli.output import say
-from graph.control import fork_run, retry_run, settle_effect
+from graph.control import retry_run, settle_effect
+from graph.forking import fork_run
 from graph.migrate import migrate
 from graph.opening import open_database
 from graph.runs import Outcome, decide, find_run, resume_run, start_run

@@ -68,10 +68,13 @@ _UNRELEASED = """
 SELECT count(*) AS held FROM ledger.leases
  WHERE run_id = %(run_id)s AND released_at IS NULL AND expires_at > clock_timestamp() + make_interval(secs => %(seconds)s)
 """
-_FENCE = "SELECT fence FROM ledger.leases WHERE run_id = %(run_id)s"
+_FENCES = """
+SELECT leases.run_id, leases.fence FROM ledger.leases
+ WHERE run_id = %(run_id)s OR run_id IN (SELECT forks.run_id FROM ledger.forks WHERE origin_run = %(run_id)s)
+"""
 _EXPIRE = """
 UPDATE ledger.leases SET expires_at = clock_timestamp() - interval '1 hour'
- WHERE (tenant, run_id) IN (SELECT tenant, run_id FROM ledger.leases WHERE run_id = %(run_id)s FOR NO KEY UPDATE SKIP LOCKED)
+ WHERE (tenant, run_id) IN (SELECT tenant, run_id FROM ledger.leases WHERE run_id = ANY(%(run_ids)s) FOR NO KEY UPDATE SKIP LOCKED)
 """
 _EXPIRES = """
 SELECT count(*) > 0 AS expires FROM information_schema.columns
@@ -134,16 +137,17 @@ class Oracle:
         ).format(f"{schema}.{table}", Identifier(schema, table), Identifier(column))
 
     async def expire(self, run_id: UUID) -> None:
-        """Let the lease of a run run out, as the time does; one that a frozen worker is about to take is nobody's yet."""
+        """Let the leases of a run and of its forks run out, as the time does; one that a frozen worker is about to take is nobody's yet."""
         if self.expires:
+            held = list(await self.fences(run_id))
             async with self.ledger.pool.connection() as connection:
-                await connection.execute(_EXPIRE, {"run_id": run_id})
+                await connection.execute(_EXPIRE, {"run_ids": held})
 
-    async def fence(self, run_id: UUID) -> int:
-        """Return the fence of a run, 0 where nobody has taken it yet."""
+    async def fences(self, run_id: UUID) -> dict[UUID, int]:
+        """Return the fence of a run and of each of its forks, as far as they were taken."""
         async with self.ledger.pool.connection() as connection:
-            row = await (await connection.execute(_FENCE, {"run_id": run_id})).fetchone()
-        return row["fence"] if row else 0
+            rows = await (await connection.execute(_FENCES, {"run_id": run_id})).fetchall()
+        return {row["run_id"]: row["fence"] for row in rows}
 
     async def facts(
         self, run_id: UUID, world: World, reports: Path, published: Path

@@ -42,7 +42,8 @@ class Sleeper:
     end: "asyncio.Task[Ended]"
     #: Whether it had taken the run: who had not may take it when it wakes, and finds that it is finished.
     worked: bool
-    fence: int
+    #: Of the run and of its forks.
+    fences: dict[UUID, int]
 
 
 @dataclass
@@ -170,8 +171,8 @@ class Play:
             self.lane.at_work.remove(running.pid)
         if frozen.done():
             worked = any("leases" in label for label in self.before[began:])
-            fence = await self.lane.oracle.fence(self.run_id)
-            self.sleeper = Sleeper(running.pid, frozen.result(), end, worked, fence)
+            fences = await self.lane.oracle.fences(self.run_id)
+            self.sleeper = Sleeper(running.pid, frozen.result(), end, worked, fences)
             return None
         if not end.done():
             running.kill()
@@ -245,8 +246,8 @@ class Play:
         if (sleeper := self.sleeper) is None:
             return
         # Nobody takes over what is completed or cancelled: its worker is still the one that may write.
-        overtaken = await self.lane.oracle.fence(self.run_id) != sleeper.fence
-        before = await self.lane.oracle.digests(self.run_id)
+        overtaken = await self._overtaken(sleeper)
+        before = [await self.lane.oracle.digests(run_id) for run_id in overtaken]
         os.kill(sleeper.pid, signal.SIGCONT)
         sleeper.held.let_go()
         ended = await in_time(sleeper.end, "a process that was woken")
@@ -254,12 +255,21 @@ class Play:
         self.woke = f"exit {ended.code}" if ended.error else str(ended.status)
         if overtaken and sleeper.worked and ended.error not in {None, "LeaseLost"}:
             self.woke += f" {ended.error}"
-        after = await self.lane.oracle.digests(self.run_id)
-        changed = [name for name in after if after[name] != before[name]]
-        if changed and sleeper.worked and overtaken:
+        after = [await self.lane.oracle.digests(run_id) for run_id in overtaken]
+        changed = [
+            name
+            for old, new in zip(before, after, strict=True)
+            for name in new
+            if new[name] != old[name]
+        ]
+        if changed and sleeper.worked:
             self.problems.append(f"who woke changed {', '.join(changed)}")
         if ended.error and ended.code is None:
             self.problems.append(f"who woke ended with a defect: {ended.trace}")
+
+    async def _overtaken(self, sleeper: Sleeper) -> list[UUID]:
+        fences = await self.lane.oracle.fences(self.run_id)
+        return [run_id for run_id, fence in fences.items() if fence != sleeper.fences.get(run_id)]
 
 
 async def in_time(awaited: Awaitable[T], what: str) -> T:

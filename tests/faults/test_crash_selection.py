@@ -62,6 +62,19 @@ async def test_a_run_that_is_harmed_at_a_boundary_ends_like_one_that_is_not(
 
 
 @pytest.mark.slow
+@pytest.mark.asyncio(loop_scope="module")
+async def test_a_fork_whose_worker_is_harmed_between_its_rows_and_its_checkpoint_is_finished(
+    campaign: Campaign,
+) -> None:
+    base = await campaign.base(BY_NAME["fork"])
+    (rows,) = [number for number, label in enumerate(base.reached) if "+forks+" in label]
+    afterwards = [action for action in ACTIONS if action.endswith("_after")]
+    tally = await played(campaign, base, single(base, [base.reached[rows]], afterwards))
+    assert tally.missed == []
+    assert [(str(each.case), each.problems) for each in tally.violations] == []
+
+
+@pytest.mark.slow
 @pytest.mark.parametrize("name", [scenario.name for scenario in (*CONSEQUENCES, *REVIEWS)])
 @pytest.mark.asyncio(loop_scope="module")
 async def test_what_is_done_outside_and_what_is_decided_is_done_once_whatever_happens(

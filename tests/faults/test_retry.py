@@ -7,8 +7,9 @@ from uuid import UUID
 
 import pytest
 
-from graph.control import fork_run, retry_run
+from graph.control import retry_run
 from graph.errors import RetryRefused
+from graph.forking import fork_run
 from graph.runs import Outcome, decide, resume_run, start_run
 from graph.runtime import Runtime, open_runtime
 from graph.settings import Settings

@@ -4,8 +4,9 @@ from pathlib import Path
 
 import pytest
 
-from graph.control import fork_run, retry_run
+from graph.control import retry_run
 from graph.errors import RetryRefused, RunWaits
+from graph.forking import fork_run
 from graph.rewinding import rewind
 from graph.runs import decide, outcome, resume_run
 from graph.runtime import open_runtime

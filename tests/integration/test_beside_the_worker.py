@@ -5,8 +5,8 @@ from pathlib import Path
 import pytest
 
 from graph import checkpoints
-from graph.control import fork_run
 from graph.errors import RunBlocked
+from graph.forking import fork_run
 from graph.runs import resume_run, start_run
 from graph.threads import run_config
 from ledger import leases, records

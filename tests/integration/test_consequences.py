@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from graph.control import fork_run
 from graph.errors import RunWaits
+from graph.forking import fork_run
 from graph.runs import resume_run, start_run
 from graph.runtime import Runtime
 from ledger import artifacts, effects, runs

@@ -5,7 +5,7 @@ from uuid import UUID
 
 import pytest
 
-from graph.control import fork_run
+from graph.forking import fork_run
 from graph.runs import decide, resume_run, start_run
 from graph.runtime import Runtime
 from ledger import forks, journal, records, reviews, tasks

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 from langgraph.types import Command
 
-from graph.control import fork_run
+from graph.forking import fork_run
 from graph.runs import Outcome, decide, resume_run, start_run
 from graph.runtime import Runtime
 from graph.threads import run_config

@@ -5,8 +5,9 @@ from uuid import UUID
 
 import pytest
 
-from graph.control import fork_run, settle_effect
+from graph.control import settle_effect
 from graph.errors import SettlementRefused
+from graph.forking import fork_run
 from graph.runs import decide, outcome, resume_run, start_run
 from graph.runtime import Runtime
 from ledger import effects, forks, records, runs

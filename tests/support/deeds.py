@@ -5,7 +5,7 @@ from contextlib import suppress
 from typing import Any, Literal, Protocol, TypeAlias
 from uuid import UUID
 
-from graph import control, relaying, runs
+from graph import control, forking, relaying, runs
 from graph.runtime import Runtime
 from ledger import effects, forks, records, retries
 from ledger import runs as ledger_runs
@@ -148,7 +148,7 @@ async def _fork(runtime: Runtime, trial: Told, run_id: UUID) -> str:
         forked = begun[0]
     else:
         at = next(row.checkpoint_id for row in rows if row.boundary == "branch_completed")
-        forked = await control.fork_run(runtime, run_id, at)
+        forked = await forking.fork_run(runtime, run_id, at)
     status = (await runs.resume_run(runtime, forked.run_id)).run.status
     first, second = [
         (await observe(runtime.ledger, each)).result for each in (run_id, forked.run_id)
