@@ -18,7 +18,6 @@ from pydantic import SecretStr
 
 from graph.cluster import EmbeddedPostgresFailed
 from graph.opening import connect, open_database
-from graph.runtime import researcher
 from graph.seal_keys import FILE, known_keys
 from graph.settings import Settings, SettingsInvalid, load_settings
 from ledger.db import Connection
@@ -29,6 +28,7 @@ from ledger.sealing import used_keys
 from ledger.translation import wrap_errors
 from ledger.verification import Check
 from nodes.options import BadInput
+from nodes.researchers.known import KnownResearchers
 from nodes.targets.smtp import MailBroken, mail_server, reach
 
 PYTHON_MIN = (3, 11)
@@ -170,7 +170,7 @@ async def _search(settings: Settings) -> Check:
 
 def _model(settings: Settings) -> Check:
     try:
-        chosen = researcher(settings.model)
+        chosen = KnownResearchers().named(settings.model)
     except BadInput as error:
         return Check("model", ok=False, detail=str(error))
     return Check(

@@ -8,7 +8,7 @@ from uuid import UUID
 
 from pydantic import ValidationError
 
-from graph.runtime import Runtime, researcher
+from graph.runtime import Runtime
 from ledger import effects, reviews, sources
 from ledger.errors import CredentialRefused
 from ledger.recoveries import Asked
@@ -51,8 +51,8 @@ async def _policies(_runtime: Runtime, run: Run) -> str:
     return f"reviews: {_options(run).review}"
 
 
-async def _model(_runtime: Runtime, run: Run) -> str:
-    chosen = researcher(_options(run).model)
+async def _model(runtime: Runtime, run: Run) -> str:
+    chosen = runtime.resources.researchers.named(_options(run).model)
     return f"{chosen.name} {chosen.version}"
 
 

@@ -19,7 +19,7 @@ from graph import relaying
 from graph.display import run_html
 from graph.errors import RunStuck
 from graph.recovery import check_finished
-from graph.runtime import Runtime, researcher
+from graph.runtime import Runtime
 from graph.threads import run_config
 from graph.waiting import set_waiting
 from graph.working import working
@@ -59,7 +59,7 @@ async def start_run(
     Raises BadInput, RunExists, RunHeld, RunDrained and whatever stops the work; the run can then be resumed.
     """
     asked = checked_question(question)
-    researcher(options.model)
+    runtime.resources.researchers.named(options.model)
     # What is set for all runs is recorded with this one: a resume may come from another folder, or other settings.
     corpus = located(options.corpus or runtime.settings.corpus)
     options = runtime.resources.policy.over(options.model_copy(update={"corpus": corpus}))

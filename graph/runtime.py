@@ -27,9 +27,7 @@ from ledger.db import Ledger, Pool
 from ledger.faults import NO_FAULTS, Faults
 from ledger.sealing import used_keys
 from ledger.translation import wrap_errors
-from nodes.options import BadInput
-from nodes.researchers.base import Researcher
-from nodes.researchers.extractive import ExtractiveResearcher
+from nodes.researchers.known import KnownResearchers
 from nodes.resources import Progress, Resources, Silent, Workflow
 from nodes.targets.opening import Targets
 from nodes.targets.smtp import mail_server
@@ -104,7 +102,7 @@ async def open_runtime(
         )
         resources = Resources(
             ledger=ledger,
-            researcher=researcher(settings.model),
+            researchers=KnownResearchers(),
             toolbox=toolbox,
             reports=settings.home / "reports",
             targets=_targets(settings, ledger, stack),
@@ -114,15 +112,6 @@ async def open_runtime(
         )
         callbacks = await stack.enter_async_context(tracing(show_text=settings.trace_documents))
         yield Runtime(settings, resources, saver_pool, callbacks)
-
-
-def researcher(model: str) -> Researcher:
-    """Return who thinks under this name; raises BadInput for a name that nobody has."""
-    if model != ExtractiveResearcher.name:
-        raise BadInput(
-            f"no model is called {model!r}; this version has: {ExtractiveResearcher.name}"
-        )
-    return ExtractiveResearcher()
 
 
 async def _web(settings: Settings, stack: AsyncExitStack) -> WebSearch | None:

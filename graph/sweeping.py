@@ -1,4 +1,4 @@
-"""Takes up the runs whose workers died, whose reviews are overdue or whose targets did not answer, on demand and for ever.
+"""Takes up the runs whose workers died, whose reviews are overdue, or whose targets or models did not answer, on demand and for ever.
 
 Each is resumed as a person would resume it. What a run was stopped for on purpose is not this module's to overrule: one
 that was interrupted, drained, cancelled or has failed is left alone, and so is one that another workflow began.
@@ -73,7 +73,12 @@ async def sweep(runtime: Runtime) -> list[Swept]:
 async def _found(tx: Transaction, *, patient: bool) -> list[Orphan]:
     """Return what may be taken up, each run once: what its target did not answer then, it may now."""
     orphans = await workers.orphans(tx, patient=patient)
-    found = [*orphans, *await workers.overdue(tx), *await outbox.unsettled(tx)]
+    found = [
+        *orphans,
+        *await workers.overdue(tx),
+        *await workers.postponed(tx),
+        *await outbox.unsettled(tx),
+    ]
     return list({each.run_id: each for each in found}.values())
 
 
@@ -115,7 +120,11 @@ async def _look(runtime: Runtime) -> tuple[float, list[Orphan]]:
     try:
         async with runtime.ledger.transaction() as tx:
             # In this order: what runs out in between is found.
-            seconds = [await workers.seconds_to_expiry(tx), await reviews.seconds_to_due(tx)]
+            seconds = [
+                await workers.seconds_to_expiry(tx),
+                await workers.seconds_to_next_try(tx),
+                await reviews.seconds_to_due(tx),
+            ]
             found = await _found(tx, patient=True)
     except DatabaseUnavailable as error:
         logger.warning("cannot look for runs whose workers died: %s", error)

@@ -17,6 +17,7 @@ from ledger.errors import (
     NotFound,
     OperationFailed,
     RunCancelled,
+    RunPostponed,
 )
 from ledger.runs import Run, Status
 from ledger.translation import wrap_errors
@@ -47,6 +48,9 @@ async def working(
         except (CredentialRefused, EffectsUnsettled) as error:
             await _stopped(runtime, run_id, "blocked", str(error))
             raise
+        except RunPostponed as error:
+            await _stopped(runtime, run_id, "blocked", str(error), error.seconds)
+            raise
         except (BadInput, OperationFailed, RunStuck) as error:
             await _stopped(runtime, run_id, "failed", str(error))
             raise
@@ -69,7 +73,9 @@ async def _taken_up(runtime: Runtime, run_id: UUID) -> Run | None:
         return await runs.get(tx, run_id)
 
 
-async def _stopped(runtime: Runtime, run_id: UUID, status: Status, reason: str) -> None:
+async def _stopped(
+    runtime: Runtime, run_id: UUID, status: Status, reason: str, again_in: float | None = None
+) -> None:
     # Fenced: of a run that was taken over, or cancelled, nothing more is said here.
     with suppress(RunCancelled):
         async with runtime.ledger.transaction(run_id) as tx:
@@ -79,4 +85,4 @@ async def _stopped(runtime: Runtime, run_id: UUID, status: Status, reason: str) 
                 return
             # What was refused on a run that waits for a person, or is finished, has not changed it.
             if run.status == "running":
-                await runs.set_status(tx, run_id, status, reason)
+                await runs.set_status(tx, run_id, status, reason, again_in)

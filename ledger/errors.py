@@ -30,11 +30,12 @@ LedgerError
 ├── DeliveryRefused         a table of the user's own takes no such row; nothing was written
 ├── DeliveryInDoubt         the connection broke while a row was written elsewhere; nobody can tell
 ├── NotText                 text that is no valid Unicode
+├── RunPostponed            a service that the run needs is away, or asks for a person; it goes on later
 └── OperationFailed         an outside call failed; `transient` says whether trying again may help
     └── CredentialRefused   a service knows us no more; the run waits for a valid key
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from uuid import UUID
 
@@ -277,12 +278,32 @@ class NotText(LedgerError):
 
 
 class OperationFailed(LedgerError):
-    """An outside call failed; the attempt is recorded with the reason."""
+    """An outside call failed; the attempt is recorded with the reason, and with what it cost all the same.
 
-    def __init__(self, reason: str, *, transient: bool) -> None:
+    `spent` is as in an answer's usage, `response_id` names the answer that could not be used.
+    """
+
+    def __init__(
+        self,
+        reason: str,
+        *,
+        transient: bool,
+        spent: Mapping[str, int | float] | None = None,
+        response_id: str | None = None,
+    ) -> None:
         super().__init__(reason)
         self.reason = reason
         self.transient = transient
+        self.spent = dict(spent or {})
+        self.response_id = response_id
+
+
+class RunPostponed(LedgerError):
+    """The run stops here for now: it is taken up again after `seconds`, or by a person where those are None."""
+
+    def __init__(self, reason: str, seconds: float | None) -> None:
+        super().__init__(reason)
+        self.seconds = seconds
 
 
 class CredentialRefused(OperationFailed):

@@ -52,6 +52,8 @@ class Run(BaseModel):
     created_at: datetime
     updated_at: datetime
     finished_at: datetime | None
+    #: When a run that waits for a service is taken up again.
+    try_again_at: datetime | None = None
 
 
 async def create(
@@ -131,10 +133,17 @@ async def newest_first(tx: Transaction) -> list[Run]:
 
 
 async def set_status(
-    tx: Transaction, run_id: UUID, status: Status, reason: str | None = None
+    tx: Transaction,
+    run_id: UUID,
+    status: Status,
+    reason: str | None = None,
+    again_in: float | None = None,
 ) -> None:
-    """Say that a run is being worked, waits for a person, is blocked or has failed; raises IllegalTransition if finished."""
-    await tx.one(_SET_STATUS, run_id=run_id, status=status, reason=reason)
+    """Say that a run is being worked, waits for a person, is blocked or has failed; raises IllegalTransition if finished.
+
+    One that is blocked is taken up again `again_in` seconds from now, or by a person.
+    """
+    await tx.one(_SET_STATUS, run_id=run_id, status=status, reason=reason, again_in=again_in)
 
 
 async def set_phase(tx: Transaction, run_id: UUID, phase: str) -> None:

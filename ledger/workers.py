@@ -9,7 +9,7 @@ from ledger.sql import load
 
 _SQL = load("workers")
 _WORKERS, _ORPHANS, _NEXT = _SQL["WorkersOfRuns"], _SQL["FindOrphans"], _SQL["NextExpiry"]
-_OVERDUE = _SQL["FindOverdue"]
+_OVERDUE, _POSTPONED, _NEXT_TRY = _SQL["FindOverdue"], _SQL["FindPostponed"], _SQL["NextTry"]
 
 #: `orphaned`: its worker died; `drained`: its worker was told to end (SIGTERM); `interrupted`: somebody stopped it
 #: (Ctrl-C); `none`: nobody works it, and nobody should.
@@ -43,6 +43,17 @@ async def orphans(tx: Transaction, *, patient: bool) -> list[Orphan]:
 async def overdue(tx: Transaction) -> list[Orphan]:
     """Return the runs that wait for a review whose deadline has passed, and that nobody works; `owner` worked it last."""
     return [Orphan(**row) for row in await tx.many(_OVERDUE)]
+
+
+async def postponed(tx: Transaction) -> list[Orphan]:
+    """Return the runs whose time has come to ask a service again that was away; `owner` worked each last."""
+    return [Orphan(**row) for row in await tx.many(_POSTPONED)]
+
+
+async def seconds_to_next_try(tx: Transaction) -> float | None:
+    """Return how long it is until the next run asks a service again, None where none is to."""
+    seconds: float | None = (await tx.one(_NEXT_TRY))["seconds"]
+    return seconds
 
 
 async def seconds_to_expiry(tx: Transaction) -> float | None:

@@ -25,9 +25,8 @@ async def assess(resources: Resources, state: BranchState, runtime: Runtime[RunO
         run = await runs.get(tx, run_id)
         task = await tasks.get(tx, run_id, task_id)
         claims = await recorded.claims(tx, run_id, task_id)
-    judged = await resources.researcher.assess(
-        recorded.as_task(task, run.question), claims, round_number
-    )
+    researcher = resources.researchers.of(run, task_id, task.retries)
+    judged = await researcher.assess(recorded.as_task(task, run.question), claims, round_number)
     if judged.queries and round_number < ROUNDS_MAX:
         return {
             "queries": list(judged.queries),

@@ -19,6 +19,7 @@ from nodes.material import Draft, DraftSentence, Verdict
 from nodes.options import RunOptions
 from nodes.report import Material, Report, write
 from nodes.reporting import asked_for, record
+from nodes.researchers.base import Researcher
 from nodes.resources import Resources, run_id_of
 from nodes.state import ResearchState, Update
 
@@ -33,13 +34,14 @@ async def check(resources: Resources, state: ResearchState, runtime: Runtime[Run
         run = await runs.get(tx, run_id)
         draft = _DRAFT.validate_python(json.loads(await artifacts.get(tx, products["draft"])))
         quoted = await evidence.everything(tx, run_id)
-    verdicts = await _verdicts(resources, draft, quoted)
+    researcher = resources.researchers.of(run, "check")
+    verdicts = await _verdicts(researcher, draft, quoted)
     skipped = await resources.toolbox.skipped(run)
     async with resources.ledger.transaction(run_id) as tx:
         summary = json.loads(await artifacts.get(tx, products["summary"]))
         material = Material(
             question=run.question,
-            disclosure=resources.researcher.disclosure,
+            disclosure=researcher.disclosure,
             draft=draft,
             verdicts=verdicts,
             evidence=quoted,
@@ -67,34 +69,40 @@ async def check(resources: Resources, state: ResearchState, runtime: Runtime[Run
 
 
 async def _verdicts(
-    resources: Resources, draft: Draft, quoted: dict[str, Evidence]
-) -> dict[str, Verdict]:
+    researcher: Researcher, draft: Draft, quoted: dict[str, Evidence]
+) -> dict[DraftSentence, Verdict]:
     return {
-        sentence.finding_id: await _verdict(resources, sentence, quoted)
+        sentence: await _verdict(researcher, sentence, quoted)
         for section in draft.sections
         for sentence in section.sentences
     }
 
 
 async def _verdict(
-    resources: Resources, sentence: DraftSentence, quoted: dict[str, Evidence]
+    researcher: Researcher, sentence: DraftSentence, quoted: dict[str, Evidence]
 ) -> Verdict:
     quotes = [quoted[name].exact for name in sentence.evidence_ids]
-    return (
-        await resources.researcher.check(sentence.text, quotes) if quotes else Verdict.INSUFFICIENT
-    )
+    return await researcher.check(sentence.text, quotes) if quotes else Verdict.INSUFFICIENT
 
 
 async def _record(
-    tx: Transaction, run_id: UUID, report: Report, verdicts: dict[str, Verdict]
+    tx: Transaction, run_id: UUID, report: Report, verdicts: dict[DraftSentence, Verdict]
 ) -> str:
     name = await record(tx, run_id, report)
-    await findings.set_verdicts(
-        tx, run_id, {finding: verdict.value for finding, verdict in verdicts.items()}
-    )
+    await findings.set_verdicts(tx, run_id, _of_findings(verdicts))
     return name
 
 
-def _counted(verdicts: dict[str, Verdict]) -> dict[str, Any]:
+def _of_findings(verdicts: dict[DraftSentence, Verdict]) -> dict[str, findings.Verdict]:
+    """Return the verdict of each finding: the best of those on the sentences that were made of it."""
+    order = list(Verdict)
+    found: dict[str, Verdict] = {}
+    for sentence, verdict in verdicts.items():
+        name = sentence.finding_id
+        found[name] = min(found.get(name, verdict), verdict, key=order.index)
+    return {name: verdict.value for name, verdict in found.items()}
+
+
+def _counted(verdicts: dict[DraftSentence, Verdict]) -> dict[str, Any]:
     values = [verdict.value for verdict in verdicts.values()]
     return {value: values.count(value) for value in sorted(set(values))}

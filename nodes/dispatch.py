@@ -70,7 +70,9 @@ async def _for_gaps(resources: Resources, run_id: UUID) -> list[tasks.Task]:
     gaps = [gap for task in existing for gap in task.gaps]
     if not gaps or any(task.task_id.startswith(GAP_PREFIX) for task in existing):
         return []
-    drafts = await resources.researcher.gap_tasks(run.question, gaps, TASKS_MAX)
+    drafts = await resources.researchers.of(run, "dispatch").gap_tasks(
+        run.question, gaps, TASKS_MAX
+    )
     if not drafts:
         return []
     plan = validated(drafts, [task.task_id for task in existing])
@@ -84,12 +86,13 @@ async def _for_gaps(resources: Resources, run_id: UUID) -> list[tasks.Task]:
 
 async def _close(resources: Resources, run_id: UUID, decided_before: int) -> Update:
     async with resources.ledger.transaction(run_id) as tx:
+        run = await runs.get(tx, run_id)
         claims = await recorded.claims(tx, run_id)
-    disagreements = await resources.researcher.disagreements(claims)
+    disagreements = await resources.researchers.of(run, "dispatch").disagreements(claims)
     async with resources.ledger.transaction(run_id) as tx:
         await _record(tx, run_id, claims, disagreements)
         await runs.set_phase(tx, run_id, "sources")
-        options = RunOptions.model_validate((await runs.get(tx, run_id)).options)
+        options = RunOptions.model_validate(run.options)
         gate = Gate("dispatch", run_id, options, decided_before, resources.targets)
         asked = await _asked(tx, gate, claims, disagreements)
         counts = await tasks.counts(tx, run_id)

@@ -37,11 +37,12 @@ async def extract(resources: Resources, state: BranchState, runtime: Runtime[Run
     }
     passages, rarity = await asyncio.to_thread(_passages, hits, readable, state.get("queries", []))
     withheld: list[str] = []
-    if resources.researcher.outside:
+    researcher = resources.researchers.of(run, task.task_id, task.retries)
+    if researcher.outside:
         options = RunOptions.model_validate(run.options)
         passages, withheld = _allowed(passages, read, options.sensitive)
     asked = recorded.as_task(task, run.question)
-    drafts = await resources.researcher.extract(asked, passages, rarity)
+    drafts = await researcher.extract(asked, passages, rarity)
     by_text = {source.text_artifact: source.source_id for source in read}
     async with resources.ledger.transaction(run_id) as tx:
         names = await _record(tx, run_id, task, drafts, by_text)

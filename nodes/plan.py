@@ -35,7 +35,7 @@ async def plan(resources: Resources, state: ResearchState, runtime: Runtime[RunO
             await runs.set_corpus(tx, run_id, corpus)
     number, guidance = state.get("plans", 0), state.get("guidance", [])
     said = await _said(resources, run_id, guidance)
-    drafts = await _drafts(resources, run.question, number, said)
+    drafts = await _drafts(resources, run, number, said)
     async with resources.ledger.transaction(run_id) as tx:
         await tasks.add(
             tx,
@@ -66,14 +66,15 @@ async def _said(resources: Resources, run_id: UUID, guidance: Sequence[str]) -> 
 
 
 async def _drafts(
-    resources: Resources, question: str, number: int, said: Sequence[Decision]
+    resources: Resources, run: runs.Run, number: int, said: Sequence[Decision]
 ) -> tuple[TaskDraft, ...]:
     """Plan the question where nobody has said anything yet, else each thing that was said."""
     planned: list[TaskDraft] = []
     # The question alone is the first plan, however often the step runs: its tasks are there already, then.
     first = number + 1 if said else 1
-    for wave, (asked, instruction) in enumerate(_requests(question, said), start=first):
-        made = await resources.researcher.plan(asked, TASKS_MAX, instruction)
+    researcher = resources.researchers.of(run, "plan")
+    for wave, (asked, instruction) in enumerate(_requests(run.question, said), start=first):
+        made = await researcher.plan(asked, TASKS_MAX, instruction)
         planned += validated(renumbered(made, wave))
     return tuple(planned)
 

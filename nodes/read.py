@@ -12,6 +12,7 @@ from ledger.canonical import Json
 from ledger.db import Transaction
 from ledger.journal import Answer, Recorded, Request
 from ledger.sources import source_id
+from nodes import recorded
 from nodes.calls import call
 from nodes.found import Found, found
 from nodes.options import RunOptions, ToolMissing
@@ -30,7 +31,9 @@ async def read(resources: Resources, state: BranchState, runtime: Runtime[RunOpt
         task = await tasks.get(tx, run_id, state["task_id"])
         hits = await found(tx, run_id, state.get("searches", []))
     tools = {tool.name: tool for tool in await resources.toolbox.tools(run)}
-    uris = best_documents(hits)
+    researcher = resources.researchers.of(run, task.task_id, task.retries)
+    chosen = await researcher.choose(recorded.as_task(task, run.question), hits.hits)
+    uris = best_documents(hits, chosen)
     if any(hits.tool_of[uri] not in tools for uri in uris):
         raise ToolMissing
     answers = await asyncio.gather(
@@ -45,9 +48,9 @@ async def read(resources: Resources, state: BranchState, runtime: Runtime[RunOpt
     }
 
 
-def best_documents(hits: Found) -> Sequence[str]:
-    """Return the addresses of the documents to read, best first."""
-    return list(dict.fromkeys(hit.uri for hit in hits.hits))[:DOCUMENTS_MAX]
+def best_documents(hits: Found, chosen: Sequence[str]) -> Sequence[str]:
+    """Return the addresses of the documents to read, best first: of those that were found, and no others."""
+    return [uri for uri in dict.fromkeys(chosen) if uri in hits.tool_of][:DOCUMENTS_MAX]
 
 
 async def _read(

@@ -32,7 +32,7 @@ class Material:
     question: str
     disclosure: str
     draft: Draft
-    verdicts: Mapping[str, Verdict]
+    verdicts: Mapping[DraftSentence, Verdict]
     evidence: Mapping[str, Evidence]
     sources: Mapping[str, Source]
     tasks: tuple[Task, ...]
@@ -86,7 +86,7 @@ def _section(section: DraftSection, material: Material, numbers: dict[str, int])
     standing = [
         sentence
         for sentence in section.sentences
-        if material.verdicts.get(sentence.finding_id) is Verdict.SUPPORTED
+        if material.verdicts.get(sentence) is Verdict.SUPPORTED
     ]
     if not standing:
         return ""
@@ -107,10 +107,10 @@ def _reservations(material: Material) -> list[str]:
     ]
     failures = [failure for task in material.tasks for failure in task.failures]
     doubted = [
-        f"{sentence.text} ({material.verdicts[sentence.finding_id].value})"
+        f"{sentence.text} ({material.verdicts[sentence].value})"
         for section in draft.sections
         for sentence in section.sentences
-        if material.verdicts[sentence.finding_id] is not Verdict.SUPPORTED
+        if material.verdicts[sentence] is not Verdict.SUPPORTED
     ]
     left_out = [
         f"{count} further claims of task {task_id}" for task_id, count in material.left_out.items()

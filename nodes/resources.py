@@ -133,6 +133,21 @@ class Silent:
         """Say nothing."""
 
 
+class Researchers(Protocol):
+    """Says who thinks for a run."""
+
+    def of(self, run: runs.Run, task_id: str, retry: int = 0) -> Researcher:
+        """Return who thinks about a task of a run, or under a step's name about the whole of it.
+
+        `retry` is how often the task was researched anew. Raises BadInput for a model that this process does not know.
+        """
+        ...
+
+    def named(self, model: str) -> Researcher:
+        """Return who thinks under this name, for no run in particular; raises BadInput."""
+        ...
+
+
 @dataclass(frozen=True, slots=True)
 class Workflow:
     """Which workflow this code is, as it is written to a run's row."""
@@ -146,7 +161,7 @@ class Resources:
     """Everything a step may use; opened once per process, see graph/runtime.py."""
 
     ledger: Ledger
-    researcher: Researcher
+    researchers: Researchers
     toolbox: Toolbox
     reports: Path
     workflow: Workflow

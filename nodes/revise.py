@@ -22,6 +22,7 @@ from nodes.material import Verdict
 from nodes.options import RunOptions
 from nodes.report import Report, citation_list
 from nodes.reporting import asked_for, record
+from nodes.researchers.base import Researcher
 from nodes.resources import Resources, run_id_of
 from nodes.revision import Base, Judge, Revised, revise_text
 from nodes.screening import line_id
@@ -35,14 +36,17 @@ async def revise(
     run_id = run_id_of(runtime)
     products = state.get("products", {})
     async with resources.ledger.transaction(run_id) as tx:
-        options = RunOptions.model_validate((await runs.get(tx, run_id)).options)
+        run = await runs.get(tx, run_id)
+        options = RunOptions.model_validate(run.options)
         decided = [await forks.review_of(tx, run_id, each) for each in state.get("revision", [])]
         base = await _base(tx, run_id, products["report"])
         quoted = await evidence.everything(tx, run_id)
         read = {each.source_id: each for each in await sources.everything(tx, run_id)}
     text, who = _edited(base.text, decided)
     kept = _without(run_id, text, decided)
-    revised = await revise_text(kept, base, who, _judge(resources, quoted))
+    revised = await revise_text(
+        kept, base, who, _judge(resources.researchers.of(run, "revise"), quoted)
+    )
     parts = [revised.text, *citation_list(revised.numbers, quoted, read)]
     report = Report("\n\n".join(parts) + "\n", tuple(revised.numbers))
     async with resources.ledger.transaction(run_id) as tx:
@@ -90,9 +94,9 @@ def _names(edit: Any) -> Sequence[str]:
     return cast("Sequence[str]", part_of(edit, "omit"))
 
 
-def _judge(resources: Resources, quoted: dict[str, Evidence]) -> Judge:
+def _judge(researcher: Researcher, quoted: dict[str, Evidence]) -> Judge:
     async def judge(sentence: str, cited: Sequence[str]) -> Verdict:
-        return await resources.researcher.check(sentence, [quoted[name].exact for name in cited])
+        return await researcher.check(sentence, [quoted[name].exact for name in cited])
 
     return judge
 

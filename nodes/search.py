@@ -29,9 +29,8 @@ async def search(resources: Resources, state: BranchState, runtime: Runtime[RunO
         if state.get("round", 0) == 0:
             await tasks.begin(tx, run_id, state["task_id"])
         task = await tasks.get(tx, run_id, state["task_id"])
-    queries = state.get("queries") or await resources.researcher.queries(
-        recorded.as_task(task, run.question)
-    )
+    researcher = resources.researchers.of(run, task.task_id, task.retries)
+    queries = state.get("queries") or await researcher.queries(recorded.as_task(task, run.question))
     resources.progress.task(run_id, task.task_id, "searching", task.question)
     tools = await resources.toolbox.tools(run)
     answers = await asyncio.gather(

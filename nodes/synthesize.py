@@ -27,7 +27,7 @@ async def synthesize(
         summary = json.loads(await artifacts.get(tx, products["summary"]))
         claims = await recorded.claims(tx, run_id)
     used = set(summary["findings"])
-    draft = await resources.researcher.synthesize(
+    draft = await resources.researchers.of(run, "synthesize").synthesize(
         run.question,
         [recorded.as_task(task, run.question) for task in planned],
         [claim for claim in claims if claim.finding_id in used],

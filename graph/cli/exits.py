@@ -34,6 +34,7 @@ from ledger.errors import (
     RunDrained,
     RunExists,
     RunHeld,
+    RunPostponed,
     SealKeyMissing,
     TakeoverBlocked,
 )
@@ -78,6 +79,7 @@ _BY_ERROR: tuple[tuple[type[Exception], Code], ...] = (
             UnknownWorkflow,
             RunBlocked,
             RunWaits,
+            RunPostponed,
             CredentialRefused,
             EffectsUnsettled,
             EffectKeyTaken,

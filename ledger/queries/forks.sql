@@ -25,7 +25,7 @@ SELECT run_id FROM ledger.checkpoint_records
 INSERT INTO ledger.runs
 SELECT copied.* FROM ledger.rows_as_of(%(tenant)s, %(origin)s, 'runs', %(version)s) AS kept,
        jsonb_populate_record(NULL::ledger.runs, kept || jsonb_build_object('run_id', %(run_id)s::uuid, 'status', 'running', 'reason', NULL, 'report_artifact', NULL,
-                                    'finished_at', NULL, 'created_at', clock_timestamp(), 'updated_at', clock_timestamp())) AS copied;
+                                    'finished_at', NULL, 'try_again_at', NULL, 'created_at', clock_timestamp(), 'updated_at', clock_timestamp())) AS copied;
 
 -- name: CopyTasks :none
 INSERT INTO ledger.tasks

@@ -64,10 +64,23 @@ RETURNING accepted_attempt;
 
 -- name: FailAttempt :one
 -- started -> failed
-UPDATE ledger.attempts SET outcome = 'failed', ended_at = clock_timestamp(), reason = %(reason)s
+UPDATE ledger.attempts
+   SET outcome = 'failed', ended_at = clock_timestamp(), reason = %(reason)s,
+       response_id = %(response_id)s, usage = %(usage)s
  WHERE tenant = %(tenant)s AND run_id = %(run_id)s AND operation_id = %(operation_id)s AND number = %(number)s
    AND outcome = 'started'
 RETURNING number;
+
+-- name: SpentByTask :many
+-- What calls of one kind cost so far, those that came to nothing too.
+SELECT operation.task_id, count(*) AS calls,
+       coalesce(sum((attempt.usage->>'prompt_tokens')::numeric), 0)::double precision AS prompt_tokens,
+       coalesce(sum((attempt.usage->>'completion_tokens')::numeric), 0)::double precision AS completion_tokens,
+       coalesce(sum((attempt.usage->>'cost_usd')::numeric), 0)::double precision AS cost_usd
+  FROM ledger.operations AS operation
+  JOIN ledger.attempts AS attempt USING (tenant, run_id, operation_id)
+ WHERE tenant = %(tenant)s AND run_id = %(run_id)s AND operation.kind = %(kind)s
+ GROUP BY operation.task_id;
 
 -- name: ListOperations :many
 SELECT operation_id, task_id, kind, key, key_id, body, accepted_attempt

@@ -3,11 +3,11 @@ INSERT INTO ledger.runs (tenant, run_id, status, phase, key_id, body, workflow_v
 VALUES (%(tenant)s, %(run_id)s, 'running', 'plan', %(key_id)s, %(body)s, %(workflow_version)s, %(fingerprint)s)
 ON CONFLICT DO NOTHING
 RETURNING run_id, status, phase, reason, key_id, body, workflow_version, fingerprint, corpus_artifact, report_artifact,
-          created_at, updated_at, finished_at;
+          created_at, updated_at, finished_at, try_again_at;
 
 -- name: GetRun :maybe
 SELECT run_id, status, phase, reason, key_id, body, workflow_version, fingerprint, corpus_artifact, report_artifact,
-       created_at, updated_at, finished_at
+       created_at, updated_at, finished_at, try_again_at
   FROM ledger.runs WHERE tenant = %(tenant)s AND run_id = %(run_id)s;
 
 -- name: RunWasRecorded :maybe
@@ -17,18 +17,20 @@ SELECT 1 AS recorded FROM ledger.changes
 
 -- name: ListRuns :many
 SELECT run_id, status, phase, reason, key_id, body, workflow_version, fingerprint, corpus_artifact, report_artifact,
-       created_at, updated_at, finished_at
+       created_at, updated_at, finished_at, try_again_at
   FROM ledger.runs WHERE tenant = %(tenant)s ORDER BY created_at DESC, run_id DESC;
 
 -- name: RunsByPrefix :many
 -- Two rows are enough to know that a prefix is ambiguous.
 SELECT run_id, status, phase, reason, key_id, body, workflow_version, fingerprint, corpus_artifact, report_artifact,
-       created_at, updated_at, finished_at
+       created_at, updated_at, finished_at, try_again_at
   FROM ledger.runs WHERE tenant = %(tenant)s AND starts_with(run_id::text, %(prefix)s) ORDER BY run_id LIMIT 2;
 
 -- name: SetStatus :one
 -- running | paused | blocked | failed -> running | paused | blocked | failed
-UPDATE ledger.runs SET status = %(status)s, reason = %(reason)s, updated_at = clock_timestamp()
+UPDATE ledger.runs
+   SET status = %(status)s, reason = %(reason)s, updated_at = clock_timestamp(),
+       try_again_at = clock_timestamp() + make_interval(secs => %(again_in)s)
  WHERE tenant = %(tenant)s AND run_id = %(run_id)s AND status IN ('running', 'paused', 'blocked', 'failed')
 RETURNING run_id;
 
@@ -44,7 +46,7 @@ UPDATE ledger.runs SET corpus_artifact = %(corpus_artifact)s, updated_at = clock
 -- running -> completed
 UPDATE ledger.runs
    SET status = 'completed', phase = 'done', reason = NULL, report_artifact = %(report_artifact)s,
-       finished_at = clock_timestamp(), updated_at = clock_timestamp()
+       finished_at = clock_timestamp(), updated_at = clock_timestamp(), try_again_at = NULL
  WHERE tenant = %(tenant)s AND run_id = %(run_id)s AND status = 'running' RETURNING run_id;
 
 -- name: CloseReviews :none
@@ -54,6 +56,6 @@ UPDATE ledger.reviews SET status = 'stale'
 
 -- name: CancelRun :one
 -- running | paused | blocked | failed -> cancelled
-UPDATE ledger.runs SET status = 'cancelled', finished_at = clock_timestamp(), updated_at = clock_timestamp()
+UPDATE ledger.runs SET status = 'cancelled', finished_at = clock_timestamp(), updated_at = clock_timestamp(), try_again_at = NULL
  WHERE tenant = %(tenant)s AND run_id = %(run_id)s AND status IN ('running', 'paused', 'blocked', 'failed')
 RETURNING run_id;

@@ -27,6 +27,18 @@ SELECT extract(epoch FROM min(expires_at) - clock_timestamp())::double precision
  WHERE tenant = %(tenant)s AND released_at IS NULL AND run.status = 'running'
    AND expires_at > clock_timestamp();
 
+-- name: FindPostponed :many
+-- Runs that wait for a service and whose time to try again has come.
+SELECT run_id, run.fingerprint, run.workflow_version, lease.owner
+  FROM ledger.runs AS run JOIN ledger.leases AS lease USING (tenant, run_id)
+ WHERE tenant = %(tenant)s AND run.status = 'blocked' AND run.try_again_at <= clock_timestamp()
+   AND (lease.released_at IS NOT NULL OR lease.expires_at <= clock_timestamp())
+ ORDER BY run.try_again_at;
+
+-- name: NextTry :one
+SELECT extract(epoch FROM min(try_again_at) - clock_timestamp())::double precision AS seconds
+  FROM ledger.runs WHERE tenant = %(tenant)s AND try_again_at > clock_timestamp();
+
 -- name: FindOverdue :many
 -- Runs that wait for a person whose time is over; whoever takes one up records that.
 SELECT DISTINCT run_id, run.fingerprint, run.workflow_version, lease.owner

@@ -13,6 +13,7 @@ from nodes.material import (
     ClaimDraft,
     Disagreement,
     Draft,
+    Hit,
     Passage,
     Task,
     TaskDraft,
@@ -44,6 +45,10 @@ class Researcher(Protocol):
 
     async def queries(self, task: Task) -> tuple[str, ...]:
         """Return the searches to begin a task with, most specific first."""
+        ...
+
+    async def choose(self, task: Task, hits: Sequence[Hit]) -> tuple[str, ...]:
+        """Return the addresses to read for a task out of those of the hits, best first; none if none is worth it."""
         ...
 
     async def extract(

@@ -16,6 +16,7 @@ from nodes.material import (
     Draft,
     DraftSection,
     DraftSentence,
+    Hit,
     Passage,
     Quote,
     Task,
@@ -78,6 +79,11 @@ class ExtractiveResearcher(Researcher):
         names = [keyword for keyword in keywords if keyword.is_name]
         asked = (_query(keywords), _query(subject), _query(names))
         return tuple(dict.fromkeys(query for query in asked if query)) or (task.question,)
+
+    @override
+    async def choose(self, task: Task, hits: Sequence[Hit]) -> tuple[str, ...]:
+        """Take the order of the search: it ranks by the same words."""
+        return tuple(dict.fromkeys(hit.uri for hit in hits))
 
     @override
     async def extract(

@@ -51,7 +51,7 @@ class Contest:
         assert isinstance(toolbox, RunToolbox)
         assert toolbox.web is not None
         self.runtime, self.question = runtime, question
-        nodes = PlainBranches(runtime.resources.researcher, toolbox.web, home)
+        nodes = PlainBranches(runtime.resources.researchers.named("extractive"), toolbox.web, home)
         self.peer = nodes.graph().compile(checkpointer=saver)
 
     async def ours(self) -> None:

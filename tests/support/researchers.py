@@ -6,7 +6,9 @@ from dataclasses import dataclass, field, replace
 from typing_extensions import override
 
 from graph.runtime import Runtime
+from ledger.runs import Run
 from nodes.material import ClaimDraft, Passage, Task, TaskDraft
+from nodes.researchers.base import Researcher
 from nodes.researchers.extractive import ExtractiveResearcher
 
 
@@ -39,6 +41,21 @@ class Attentive(ExtractiveResearcher):
         return await super().extract(task, passages, rarity)
 
 
+@dataclass(frozen=True)
+class Always:
+    """Has one researcher think for every run."""
+
+    researcher: Researcher
+
+    def of(self, run: Run, task_id: str, retry: int = 0) -> Researcher:
+        """Return that one."""
+        return self.researcher
+
+    def named(self, model: str) -> Researcher:
+        """Return that one."""
+        return self.researcher
+
+
 def thinking(runtime: Runtime, researcher: Attentive) -> Runtime:
     """Return the runtime with another researcher."""
-    return replace(runtime, resources=replace(runtime.resources, researcher=researcher))
+    return replace(runtime, resources=replace(runtime.resources, researchers=Always(researcher)))

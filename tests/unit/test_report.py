@@ -48,7 +48,7 @@ def _material(*sentences: DraftSentence, **changed: object) -> Material:
         "question": "Why?",
         "disclosure": "Made by hand.",
         "draft": Draft((DraftSection("Part", sentences),) if sentences else ()),
-        "verdicts": {sentence.finding_id: Verdict.SUPPORTED for sentence in sentences},
+        "verdicts": dict.fromkeys(sentences, Verdict.SUPPORTED),
         "evidence": QUOTES,
         "sources": {"src": SOURCE},
         "tasks": (),
