@@ -16,6 +16,7 @@ import httpx
 from psycopg.conninfo import conninfo_to_dict
 from pydantic import SecretStr
 
+from graph import models
 from graph.cluster import EmbeddedPostgresFailed
 from graph.opening import connect, open_database
 from graph.seal_keys import FILE, known_keys
@@ -28,7 +29,7 @@ from ledger.sealing import used_keys
 from ledger.translation import wrap_errors
 from ledger.verification import Check
 from nodes.options import BadInput
-from nodes.researchers.known import KnownResearchers
+from nodes.researchers.extractive import ExtractiveResearcher
 from nodes.targets.smtp import MailBroken, mail_server, reach
 
 PYTHON_MIN = (3, 11)
@@ -169,13 +170,13 @@ async def _search(settings: Settings) -> Check:
 
 
 def _model(settings: Settings) -> Check:
+    if settings.model == ExtractiveResearcher.name:
+        return Check("model", ok=True, detail=f"{settings.model}: needs no language model")
     try:
-        chosen = KnownResearchers().named(settings.model)
+        known = models.profile(settings, settings.model)
     except BadInput as error:
         return Check("model", ok=False, detail=str(error))
-    return Check(
-        "model", ok=True, detail=f"{chosen.name} {chosen.version}: needs no language model"
-    )
+    return Check("model", ok=True, detail=f"{settings.model} at {known.place}")
 
 
 async def _mail(settings: Settings) -> Check:

@@ -52,8 +52,7 @@ async def _policies(_runtime: Runtime, run: Run) -> str:
 
 
 async def _model(runtime: Runtime, run: Run) -> str:
-    chosen = runtime.resources.researchers.named(_options(run).model)
-    return f"{chosen.name} {chosen.version}"
+    return runtime.resources.researchers.check(_options(run).model)
 
 
 async def _tools(runtime: Runtime, run: Run) -> str:

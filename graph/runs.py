@@ -59,7 +59,7 @@ async def start_run(
     Raises BadInput, RunExists, RunHeld, RunDrained and whatever stops the work; the run can then be resumed.
     """
     asked = checked_question(question)
-    runtime.resources.researchers.named(options.model)
+    runtime.resources.researchers.check(options.model)
     # What is set for all runs is recorded with this one: a resume may come from another folder, or other settings.
     corpus = located(options.corpus or runtime.settings.corpus)
     options = runtime.resources.policy.over(options.model_copy(update={"corpus": corpus}))

@@ -14,6 +14,7 @@ import httpx
 from langchain_core.callbacks import BaseCallbackHandler
 from langgraph.graph.state import CompiledStateGraph
 
+from graph import models
 from graph.build import build_graph, topology
 from graph.draining import Drain
 from graph.migrate import LANGGRAPH_SCHEMA, migrate
@@ -100,9 +101,11 @@ async def open_runtime(
         toolbox = RunToolbox(
             ledger, settings.home / "index", await _web(settings, stack), tuple(settings.corpus)
         )
+        opened = models.endpoints(settings)
+        stack.push_async_callback(opened.close)
         resources = Resources(
             ledger=ledger,
-            researchers=KnownResearchers(),
+            researchers=KnownResearchers(ledger, opened, models.patience(settings)),
             toolbox=toolbox,
             reports=settings.home / "reports",
             targets=_targets(settings, ledger, stack),

@@ -4,7 +4,10 @@ The only place that reads the environment. Everything else is handed a Settings,
 """
 
 import json
+import os
 import re
+from collections.abc import Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Annotated, Literal
 
@@ -142,7 +145,23 @@ class Settings(BaseSettings):
     )
     """Where the embedded database, keys, caches and reports are kept."""
     model: Annotated[str, Field(min_length=1)] = "extractive"
-    """Who thinks; this version has `extractive`, which needs no language model."""
+    """Who thinks: `extractive`, which needs no language model, `kimi-k3` and its family, or `openai:NAME` at an endpoint."""
+    model_base_url: WebAddress | None = None
+    """The endpoint of the model: needed for openai:NAME, and for a family that is served elsewhere than at its vendor's."""
+    model_key: SecretStr | None = None
+    """The key of the endpoint; unset, the vendor's own variable counts at the vendor's own address."""
+    model_key_file: Annotated[Path, AfterValidator(Path.expanduser)] | None = None
+    """A file that holds the key, read at every call: a key that is replaced there is used from then on."""
+    model_effort: str | None = None
+    """How hard the model reasons, where it can be told: low, high, max; unset, as the endpoint does."""
+    model_context: Annotated[int, Field(ge=1024)] | None = None
+    """The context of the model in tokens; unset, what is known of it."""
+    model_calls: Annotated[int, Field(ge=1, le=1000)] = 4
+    """How many calls of a model may be at work at once, over all branches and runs of a process."""
+    model_idle_seconds: Annotated[float, Field(gt=0)] = 300
+    """How long nothing may come of an answer before its call is given up."""
+    model_patience_seconds: Annotated[float, Field(ge=0)] = 600
+    """How long an endpoint that is overloaded or away is asked again, before the run pauses."""
     corpus: Annotated[list[str], NoDecode, BeforeValidator(_separated)] = Field(
         default_factory=list[str]
     )
@@ -185,6 +204,16 @@ class Settings(BaseSettings):
     """Reviews that two different people have to decide alike, separated by commas."""
     trace_documents: bool = False
     """Whether traces sent to LangSmith may hold the text of documents."""
+
+    def model_key_now(self, variables: Sequence[str]) -> str | None:
+        """Return the key of the model's endpoint as it is now: of the file, of the setting, or of one of `variables`."""
+        if self.model_key_file is not None:
+            with suppress(OSError):
+                return self.model_key_file.read_text(encoding="utf-8").strip()
+            return None
+        if self.model_key is not None:
+            return self.model_key.get_secret_value()
+        return next((os.environ[name] for name in variables if os.environ.get(name)), None)
 
     @property
     def policy(self) -> Policy:

@@ -49,8 +49,10 @@ async def working(
             await _stopped(runtime, run_id, "blocked", str(error))
             raise
         except RunPostponed as error:
-            await _stopped(runtime, run_id, "blocked", str(error), error.seconds)
-            raise
+            await _stopped(runtime, run_id, "blocked", error.reason, error.seconds)
+            async with runtime.ledger.transaction() as tx:
+                run = await runs.get(tx, run_id)
+            raise RunPostponed(error.reason, error.seconds, run.try_again_at) from error
         except (BadInput, OperationFailed, RunStuck) as error:
             await _stopped(runtime, run_id, "failed", str(error))
             raise

@@ -299,10 +299,14 @@ class OperationFailed(LedgerError):
 
 
 class RunPostponed(LedgerError):
-    """The run stops here for now: it is taken up again after `seconds`, or by a person where those are None."""
+    """The run stops here for now: it is taken up again after `seconds`, or by a person where those are None.
 
-    def __init__(self, reason: str, seconds: float | None) -> None:
-        super().__init__(reason)
+    `at` is that time by the database's clock, once it is recorded.
+    """
+
+    def __init__(self, reason: str, seconds: float | None, at: datetime | None = None) -> None:
+        super().__init__(f"{reason} (not before {_in_utc(at)})" if at else reason)
+        self.reason = reason
         self.seconds = seconds
 
 

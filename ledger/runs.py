@@ -146,6 +146,12 @@ async def set_status(
     await tx.one(_SET_STATUS, run_id=run_id, status=status, reason=reason, again_in=again_in)
 
 
+async def minutes(tx: Transaction, run_id: UUID) -> float:
+    """Return how many minutes ago a run was begun, by the database's clock."""
+    found: float = (await tx.one(_SQL["MinutesSinceStart"], run_id=run_id))["minutes"]
+    return found
+
+
 async def set_phase(tx: Transaction, run_id: UUID, phase: str) -> None:
     """Say where in its work a run is."""
     await tx.one(_SET_PHASE, run_id=run_id, phase=phase)

@@ -32,7 +32,8 @@ async def assess(resources: Resources, state: BranchState, runtime: Runtime[RunO
             "queries": list(judged.queries),
             "step": {"name": "assess", "again": list(judged.queries)},
         }
-    return await _end(resources, run_id, task, state, judged, len(claims))
+    failures = [*state.get("failures", []), *researcher.notes]
+    return await _end(resources, run_id, task, {**state, "failures": failures}, judged, len(claims))
 
 
 def again(state: BranchState) -> Literal["search", "__end__"]:

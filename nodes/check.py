@@ -34,7 +34,7 @@ async def check(resources: Resources, state: ResearchState, runtime: Runtime[Run
         run = await runs.get(tx, run_id)
         draft = _DRAFT.validate_python(json.loads(await artifacts.get(tx, products["draft"])))
         quoted = await evidence.everything(tx, run_id)
-    researcher = resources.researchers.of(run, "check")
+    researcher = resources.researchers.of(run, "@check")
     verdicts = await _verdicts(researcher, draft, quoted)
     skipped = await resources.toolbox.skipped(run)
     async with resources.ledger.transaction(run_id) as tx:

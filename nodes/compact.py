@@ -5,6 +5,7 @@ the report says so too. The checkpoint before it stays.
 """
 
 from collections.abc import Sequence
+from uuid import UUID
 
 from langgraph.runtime import Runtime
 
@@ -26,8 +27,8 @@ async def compact(
 ) -> Update:
     """Choose what the report is written from."""
     run_id = run_id_of(runtime)
+    claims = await _by_importance(resources, run_id)
     async with resources.ledger.transaction(run_id) as tx:
-        claims = await recorded.claims(tx, run_id)
         order = [task.task_id for task in await tasks.everything(tx, run_id)]
         used = chosen(claims, order, MATERIAL_CHARACTERS_MAX)
         summary: Json = {
@@ -39,6 +40,21 @@ async def compact(
         await runs.set_phase(tx, run_id, "synthesize")
     step: Json = {"name": "compact", "claims": len(claims), "used": len(used)}
     return {"products": {**state.get("products", {}), "summary": name}, "step": step}
+
+
+async def _by_importance(resources: Resources, run_id: UUID) -> tuple[Claim, ...]:
+    """Return the claims; where they do not all fit, those first that the report needs most."""
+    async with resources.ledger.transaction(run_id) as tx:
+        run = await runs.get(tx, run_id)
+        claims = await recorded.claims(tx, run_id)
+    length = sum(len(claim.text) for claim in claims)
+    if length <= MATERIAL_CHARACTERS_MAX:
+        return claims
+    keep = max(1, len(claims) * MATERIAL_CHARACTERS_MAX // length)
+    researcher = resources.researchers.of(run, "@compact")
+    order = await researcher.condense(run.question, claims, keep)
+    by_id = {claim.finding_id: claim for claim in claims}
+    return tuple(by_id[name] for name in dict.fromkeys([*order, *by_id]))
 
 
 def chosen(claims: Sequence[Claim], order: Sequence[str], characters_max: int) -> tuple[Claim, ...]:

@@ -4,6 +4,7 @@ A task whose dependencies have ended goes out in the next wave; a gap that is wo
 disagreements become findings of their own, and a person is asked where the run's review policy wants it.
 """
 
+from collections.abc import Sequence
 from uuid import UUID
 
 from langgraph.runtime import Runtime
@@ -19,7 +20,7 @@ from nodes.conflicts import conflicts
 from nodes.material import Claim, Disagreement
 from nodes.options import TASKS_MAX, RunOptions
 from nodes.plans import WORKER, validated
-from nodes.resources import Resources, run_id_of
+from nodes.resources import BRANCHES, Resources, run_id_of
 from nodes.state import ResearchState, Update
 
 # One wave is one checkpoint, which names each of its tasks: this keeps it to a few kB.
@@ -38,6 +39,9 @@ async def dispatch(
         ready = await tasks.ready(tx, run_id, WAVE_TASKS_MAX)
     if not ready:
         ready = await _for_gaps(resources, run_id)
+    if ready and (told := await _used_up(resources, run_id)):
+        await _leave(resources, run_id, ready, told)
+        ready = []
     if not ready:
         return await _close(resources, run_id, state.get("decided", 0))
     wave = state.get("wave", 0) + 1
@@ -62,6 +66,27 @@ def to_branches(state: ResearchState) -> list[Send] | str:
     return [Send("branch", {"task_id": task_id}) for task_id in ready] or to_reviews(state)
 
 
+async def _used_up(resources: Resources, run_id: UUID) -> str | None:
+    """Say which budget is used up, so that no branch begins."""
+    async with resources.ledger.transaction(run_id) as tx:
+        run = await runs.get(tx, run_id)
+    return await resources.researchers.of(run, BRANCHES).used_up()
+
+
+async def _leave(
+    resources: Resources, run_id: UUID, left: Sequence[tasks.Task], reason: str
+) -> None:
+    """End tasks that are not begun, with what depends on them: the report says so."""
+    async with resources.ledger.transaction(run_id) as tx:
+        while left:
+            for task in left:
+                await tasks.begin(tx, run_id, task.task_id)
+                await tasks.end(
+                    tx, run_id, task, "blocked", reason=reason, gaps=[task.question], failures=[]
+                )
+            left = await tasks.ready(tx, run_id, WAVE_TASKS_MAX)
+
+
 async def _for_gaps(resources: Resources, run_id: UUID) -> list[tasks.Task]:
     """Plan one wave of tasks for what stayed unanswered; a second is never planned."""
     async with resources.ledger.transaction(run_id) as tx:
@@ -70,7 +95,7 @@ async def _for_gaps(resources: Resources, run_id: UUID) -> list[tasks.Task]:
     gaps = [gap for task in existing for gap in task.gaps]
     if not gaps or any(task.task_id.startswith(GAP_PREFIX) for task in existing):
         return []
-    drafts = await resources.researchers.of(run, "dispatch").gap_tasks(
+    drafts = await resources.researchers.of(run, "@dispatch").gap_tasks(
         run.question, gaps, TASKS_MAX
     )
     if not drafts:
@@ -88,7 +113,7 @@ async def _close(resources: Resources, run_id: UUID, decided_before: int) -> Upd
     async with resources.ledger.transaction(run_id) as tx:
         run = await runs.get(tx, run_id)
         claims = await recorded.claims(tx, run_id)
-    disagreements = await resources.researchers.of(run, "dispatch").disagreements(claims)
+    disagreements = await resources.researchers.of(run, "@dispatch").disagreements(claims)
     async with resources.ledger.transaction(run_id) as tx:
         await _record(tx, run_id, claims, disagreements)
         await runs.set_phase(tx, run_id, "sources")

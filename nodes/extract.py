@@ -48,7 +48,7 @@ async def extract(resources: Resources, state: BranchState, runtime: Runtime[Run
         names = await _record(tx, run_id, task, drafts, by_text)
     return {
         "findings": list(dict.fromkeys([*state.get("findings", []), *names])),
-        "failures": list(dict.fromkeys([*state.get("failures", []), *withheld])),
+        "failures": list(dict.fromkeys([*state.get("failures", []), *researcher.notes, *withheld])),
         "step": {"name": "extract", "passages": len(passages), "claims": len(names)},
     }
 

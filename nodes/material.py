@@ -156,6 +156,8 @@ class Draft:
     sections: tuple[DraftSection, ...]
     disagreements: tuple[Disagreement, ...] = ()
     gaps: tuple[str, ...] = ()
+    #: What could not be done in writing it, in words for the reader.
+    notes: tuple[str, ...] = ()
 
 
 class Verdict(StrEnum):

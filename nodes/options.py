@@ -11,6 +11,7 @@ from typing import Literal, TypeAlias
 from pydantic import BaseModel, ConfigDict, Field, field_validator
 
 from ledger.questions import AtDeadline, Kind, Rules
+from nodes.budgets import Budget
 from nodes.sensitive import SensitiveRule
 
 ReviewKind: TypeAlias = Literal["plan", "sources", "conflict", "report", "effect"]
@@ -81,6 +82,11 @@ class RunOptions(BaseModel):
     at_deadline: AtDeadline = Field(
         default="stay", description="What happens to a review then: stay, reject or go-on"
     )
+    budget: Budget = Field(
+        default_factory=Budget,
+        description="What the run may ask of a language model: tokens, usd, calls, minutes; unset, no limit",
+    )
+    branch_budget: Budget = Field(default_factory=Budget, description="The same for each branch")
     sensitive: tuple[SensitiveRule, ...] = Field(
         default=(), description="What a person has to release before it is published"
     )

@@ -72,7 +72,7 @@ async def _drafts(
     planned: list[TaskDraft] = []
     # The question alone is the first plan, however often the step runs: its tasks are there already, then.
     first = number + 1 if said else 1
-    researcher = resources.researchers.of(run, "plan")
+    researcher = resources.researchers.of(run, "@plan")
     for wave, (asked, instruction) in enumerate(_requests(run.question, said), start=first):
         made = await researcher.plan(asked, TASKS_MAX, instruction)
         planned += validated(renumbered(made, wave))

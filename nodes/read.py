@@ -43,7 +43,7 @@ async def read(resources: Resources, state: BranchState, runtime: Runtime[RunOpt
     new = [answer.body["source_id"] for answer in answers if isinstance(answer, Recorded)]
     return {
         "sources": list(dict.fromkeys([*state.get("sources", []), *new])),
-        "failures": [*state.get("failures", []), *failed],
+        "failures": [*state.get("failures", []), *researcher.notes, *failed],
         "step": {"name": "read", "sources": len(new), "failed": len(failed)},
     }
 

@@ -119,7 +119,10 @@ def _reservations(material: Material) -> list[str]:
     return [
         *_listed("Where the sources disagree", list(dict.fromkeys(disagreements))),
         *_listed("What was not answered", list(dict.fromkeys(draft.gaps))),
-        *_listed("What could not be researched", list(dict.fromkeys([*blocked, *failures]))),
+        *_listed(
+            "What could not be researched",
+            list(dict.fromkeys([*blocked, *failures, *draft.notes])),
+        ),
         *_listed("What the quotes do not support", doubted),
         *_listed("What did not fit into this report", left_out),
         *_listed("Documents that could not be read", _skipped(material.skipped)),

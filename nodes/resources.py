@@ -133,18 +133,22 @@ class Silent:
         """Say nothing."""
 
 
+#: In place of a task's id: what all branches together may use.
+BRANCHES = "@branches"
+
+
 class Researchers(Protocol):
     """Says who thinks for a run."""
 
     def of(self, run: runs.Run, task_id: str, retry: int = 0) -> Researcher:
-        """Return who thinks about a task of a run, or under a step's name about the whole of it.
+        """Return who thinks about a task of a run, or under a step's name (`@check`) about the whole of it.
 
         `retry` is how often the task was researched anew. Raises BadInput for a model that this process does not know.
         """
         ...
 
-    def named(self, model: str) -> Researcher:
-        """Return who thinks under this name, for no run in particular; raises BadInput."""
+    def check(self, model: str) -> str:
+        """Say who thinks under this name; raises BadInput where nobody does."""
         ...
 
 

@@ -45,7 +45,7 @@ async def revise(
     text, who = _edited(base.text, decided)
     kept = _without(run_id, text, decided)
     revised = await revise_text(
-        kept, base, who, _judge(resources.researchers.of(run, "revise"), quoted)
+        kept, base, who, _judge(resources.researchers.of(run, "@revise"), quoted)
     )
     parts = [revised.text, *citation_list(revised.numbers, quoted, read)]
     report = Report("\n\n".join(parts) + "\n", tuple(revised.numbers))

@@ -42,7 +42,7 @@ async def search(resources: Resources, state: BranchState, runtime: Runtime[RunO
         "round": state.get("round", 0) + 1,
         "queries": list(queries),
         "searches": [answer.operation_id for answer in found],
-        "failures": [*state.get("failures", []), *failed],
+        "failures": [*state.get("failures", []), *researcher.notes, *failed],
         "step": {
             "name": "search",
             "queries": list(queries),

@@ -34,6 +34,10 @@ UPDATE ledger.runs
  WHERE tenant = %(tenant)s AND run_id = %(run_id)s AND status IN ('running', 'paused', 'blocked', 'failed')
 RETURNING run_id;
 
+-- name: MinutesSinceStart :one
+SELECT (extract(epoch FROM clock_timestamp() - created_at) / 60)::double precision AS minutes
+  FROM ledger.runs WHERE tenant = %(tenant)s AND run_id = %(run_id)s;
+
 -- name: SetPhase :one
 UPDATE ledger.runs SET phase = %(phase)s, updated_at = clock_timestamp()
  WHERE tenant = %(tenant)s AND run_id = %(run_id)s RETURNING run_id;

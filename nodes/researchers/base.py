@@ -24,14 +24,33 @@ from nodes.material import (
 class Researcher(Protocol):
     """Thinks for a run."""
 
-    name: str
-    version: str
-    #: One sentence for the report that says how it was made.
-    disclosure: str
+    @property
+    def name(self) -> str:
+        """The name that a run is started with."""
+        ...
+
+    @property
+    def version(self) -> str:
+        """The version of its way of working."""
+        ...
+
+    @property
+    def disclosure(self) -> str:
+        """One sentence for the report that says how it was made."""
+        ...
+
+    @property
+    def notes(self) -> Sequence[str]:
+        """What it could not do so far, in words for the report."""
+        ...
 
     @property
     def outside(self) -> bool:
         """Whether what it reads leaves this machine: then what policy calls sensitive is withheld from it."""
+        ...
+
+    async def used_up(self) -> str | None:
+        """Say which budget leaves nothing for another branch, or None."""
         ...
 
     async def plan(
@@ -69,6 +88,10 @@ class Researcher(Protocol):
 
     async def disagreements(self, claims: Sequence[Claim]) -> tuple[Disagreement, ...]:
         """Return the pairs of claims that cannot both hold."""
+        ...
+
+    async def condense(self, question: str, claims: Sequence[Claim], keep: int) -> tuple[str, ...]:
+        """Return all claims' finding ids, those first that a report of about `keep` claims needs most."""
         ...
 
     async def synthesize(

@@ -45,12 +45,18 @@ class ExtractiveResearcher(Researcher):
     name = "extractive"
     version = "1"
     disclosure = "This report was made without a language model: its sentences were extracted from the documents word for word."
+    notes = ()
 
     @property
     @override
     def outside(self) -> bool:
         """Say no: it runs in this process and calls nobody."""
         return False
+
+    @override
+    async def used_up(self) -> str | None:
+        """Say nothing: it costs nothing."""
+        return None
 
     @override
     async def plan(
@@ -118,6 +124,11 @@ class ExtractiveResearcher(Researcher):
     async def disagreements(self, claims: Sequence[Claim]) -> tuple[Disagreement, ...]:
         """Return pairs that say the same with another number or with a "not"."""
         return disagreeing(claims)
+
+    @override
+    async def condense(self, question: str, claims: Sequence[Claim], keep: int) -> tuple[str, ...]:
+        """Keep the order: by task, the most confident first."""
+        return tuple(claim.finding_id for claim in claims)
 
     @override
     async def synthesize(

@@ -20,6 +20,7 @@ from graph.settings import Settings
 from graph.threads import RECURSION_MAX
 from ledger.ids import new_run_id
 from nodes.options import RunOptions
+from nodes.researchers.extractive import ExtractiveResearcher
 from nodes.tools.toolbox import RunToolbox
 from tests.support.inline import with_inline_readers
 from tests.support.pages import ten_subjects
@@ -51,7 +52,7 @@ class Contest:
         assert isinstance(toolbox, RunToolbox)
         assert toolbox.web is not None
         self.runtime, self.question = runtime, question
-        nodes = PlainBranches(runtime.resources.researchers.named("extractive"), toolbox.web, home)
+        nodes = PlainBranches(ExtractiveResearcher(), toolbox.web, home)
         self.peer = nodes.graph().compile(checkpointer=saver)
 
     async def ours(self) -> None:

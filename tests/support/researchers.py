@@ -51,9 +51,9 @@ class Always:
         """Return that one."""
         return self.researcher
 
-    def named(self, model: str) -> Researcher:
-        """Return that one."""
-        return self.researcher
+    def check(self, model: str) -> str:
+        """Say its name."""
+        return self.researcher.name
 
 
 def thinking(runtime: Runtime, researcher: Attentive) -> Runtime:

@@ -1,0 +1,29 @@
+"""Prompts: versioned text, one file each, read once.
+
+The first line of a file is `version: N`; it goes up with every change of the words, and stands in the record of each
+attempt. Then comes what the model is told once, a line `---`, and what it is asked, with `$name` for what is filled in.
+"""
+
+from dataclasses import dataclass
+from functools import cache
+from importlib.resources import files
+from string import Template
+
+
+@dataclass(frozen=True, slots=True)
+class Prompt:
+    """One prompt; `version` is recorded with every call that it makes."""
+
+    name: str
+    version: int
+    system: str
+    user: Template
+
+
+@cache
+def prompt(name: str) -> Prompt:
+    """Return the prompt of this name."""
+    text = (files(__name__) / f"{name}.md").read_text(encoding="utf-8")
+    head, _, rest = text.partition("\n")
+    system, _, user = rest.partition("\n---\n")
+    return Prompt(name, int(head.removeprefix("version: ")), system.strip(), Template(user.strip()))

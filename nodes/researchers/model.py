@@ -1,0 +1,341 @@
+"""The researcher that asks a language model, through the journal, and lets code write what must be exact.
+
+The model names evidence by number out of what it was shown; quotes, addresses and titles are cut by code. Where it cannot be
+asked (its budget is used up, its answer is refused or of no use) the work goes on by the words alone, and `notes` says so.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from typing_extensions import override
+
+from ledger.canonical import canonical, digest
+from ledger.errors import CredentialRefused, OperationFailed
+from nodes.material import (
+    Assessment,
+    Claim,
+    ClaimDraft,
+    Disagreement,
+    Draft,
+    DraftSection,
+    DraftSentence,
+    Hit,
+    Passage,
+    Task,
+    TaskDraft,
+    Verdict,
+)
+from nodes.researchers import answers
+from nodes.researchers.base import Researcher
+from nodes.researchers.extractive import ExtractiveResearcher
+from nodes.researchers.numbered import Sentence, claim_lines, sentences_of
+from nodes.researchers.verdicts import judge
+from nodes.thinking import Answered, Thinker, Wanted
+
+QUERIES_MAX, CLAIMS_MAX, GAPS_MAX, PAIRS_MAX, SENTENCES_MAX = 4, 8, 4, 12, 12
+ROUNDS_MAX = 2
+_CONFIDENCE: Mapping[str, float] = {"high": 0.9, "medium": 0.6, "low": 0.3}
+# Tokens of an answer: a list of short lines, a list of sentences, a report.
+_SHORT, _LONG, _REPORT = 512, 2_048, 8_192
+
+
+@dataclass
+class ModelResearcher(Researcher):
+    """Thinks with a language model about one task of a run, or about the whole of it."""
+
+    thinker: Thinker
+    #: Whether what the model reads leaves this machine.
+    leaves: bool = True
+    _notes: list[str] = field(default_factory=list[str])
+    _plain: ExtractiveResearcher = field(default_factory=ExtractiveResearcher)
+
+    @property
+    @override
+    def name(self) -> str:
+        """The model's name."""
+        return self.thinker.endpoint.model.name
+
+    @property
+    @override
+    def version(self) -> str:
+        """The version of this way of asking."""
+        return "1"
+
+    @property
+    @override
+    def disclosure(self) -> str:
+        """Say that a model wrote it, and what stands for its sentences."""
+        return (
+            f"This report was written by the language model {self.name}: each sentence was checked against the exact quotes"
+            " that it cites, and what they do not support was left out."
+        )
+
+    @property
+    @override
+    def outside(self) -> bool:
+        return self.leaves
+
+    @property
+    @override
+    def notes(self) -> Sequence[str]:
+        return tuple(dict.fromkeys(self._notes))
+
+    @override
+    async def used_up(self) -> str | None:
+        return await self.thinker.used_up()
+
+    @override
+    async def plan(
+        self, question: str, tasks_max: int, instruction: str | None = None
+    ) -> tuple[TaskDraft, ...]:
+        wanted = Wanted(
+            "plan",
+            {"question": question, "instruction": instruction, "most": tasks_max},
+            lambda _: answers.plan(tasks_max),
+            _LONG,
+            {"question": question, "instruction": instruction or "-", "tasks_max": str(tasks_max)},
+        )
+        if (answer := await self._ask(wanted)) is None:
+            return await self._plain.plan(question, tasks_max, instruction)
+        return tuple(
+            TaskDraft(
+                f"t{number}",
+                task["question"],
+                # Earlier ones only: so that nothing waits for itself.
+                tuple(f"t{each}" for each in sorted(set(task["depends_on"])) if each < number),
+            )
+            for number, task in enumerate(answer.value["tasks"], start=1)
+        )
+
+    @override
+    async def queries(self, task: Task) -> tuple[str, ...]:
+        wanted = Wanted(
+            "queries",
+            {"task": task.question},
+            lambda _: answers.queries(QUERIES_MAX),
+            _SHORT,
+            {"task": task.question, "question": task.run_question, "queries_max": str(QUERIES_MAX)},
+        )
+        plain = await self._plain.queries(task)
+        if (answer := await self._ask(wanted)) is None:
+            return plain
+        # The words of the task are searched too: a model may leave out the one that counts.
+        return tuple(dict.fromkeys([*answer.value["queries"], plain[0]]))
+
+    @override
+    async def choose(self, task: Task, hits: Sequence[Hit]) -> tuple[str, ...]:
+        found = {hit.uri: hit for hit in reversed(hits)}
+        uris = list(dict.fromkeys(hit.uri for hit in hits))[: answers.NAMES_MAX]
+        if len(uris) <= 1:
+            return tuple(uris)
+        lines = [f"D{at}: {found[uri].title} <{uri}>" for at, uri in enumerate(uris, start=1)]
+        wanted = Wanted(
+            "choose",
+            {"task": task.question, "documents": list(uris)},
+            answers.choice,
+            _SHORT,
+            {"task": task.question},
+            lines,
+        )
+        if (answer := await self._ask(wanted)) is None:
+            return tuple(uris)
+        return tuple(uris[answers.place(name)] for name in dict.fromkeys(answer.value["documents"]))
+
+    @override
+    async def extract(
+        self, task: Task, passages: Sequence[Passage], rarity: Mapping[str, float]
+    ) -> tuple[ClaimDraft, ...]:
+        shown = sentences_of(passages)[: answers.NAMES_MAX]
+        if not shown:
+            return ()
+        wanted = Wanted(
+            "extract",
+            {"task": task.question, "evidence": [sentence.body for sentence in shown]},
+            lambda count: answers.claims(CLAIMS_MAX, count),
+            _LONG,
+            {"task": task.question, "question": task.run_question, "claims_max": str(CLAIMS_MAX)},
+            [f"E{at}: {sentence.text}" for at, sentence in enumerate(shown, start=1)],
+        )
+        if (answer := await self._ask(wanted)) is None:
+            return ()
+        return tuple(_claim(each, shown) for each in answer.value["claims"])
+
+    @override
+    async def assess(self, task: Task, claims: Sequence[Claim], round_number: int) -> Assessment:
+        wanted = Wanted(
+            "assess",
+            {
+                "task": task.question,
+                "claims": [claim.finding_id for claim in claims],
+                "round": round_number,
+            },
+            lambda _: answers.assessment(QUERIES_MAX, GAPS_MAX),
+            _SHORT,
+            {"task": task.question, "round": str(round_number)},
+            claim_lines(claims) or ["No claim was found."],
+        )
+        if (answer := await self._ask(wanted)) is None:
+            return await self._plain.assess(task, claims, round_number)
+        said = answer.value
+        # What has no claim is not answered, whatever is said of it.
+        answered = bool(said["answered"]) and bool(claims)
+        queries = () if answered or round_number >= ROUNDS_MAX else tuple(said["queries"])
+        named = tuple(said["gaps"]) if claims else (said["gaps"] or [task.question])
+        return Assessment(answered, queries, () if answered else tuple(named))
+
+    @override
+    async def gap_tasks(
+        self, question: str, gaps: Sequence[str], tasks_max: int
+    ) -> tuple[TaskDraft, ...]:
+        wanted = Wanted(
+            "gaps",
+            {"question": question, "gaps": list(gaps)},
+            lambda _: answers.gaps(tasks_max),
+            _LONG,
+            {"question": question, "tasks_max": str(tasks_max)},
+            [f"- {gap}" for gap in gaps],
+        )
+        if (answer := await self._ask(wanted)) is None:
+            return ()
+        asked = dict.fromkeys(answer.value["tasks"])
+        return tuple(TaskDraft(f"t{at}", each) for at, each in enumerate(asked, start=1))
+
+    @override
+    async def disagreements(self, claims: Sequence[Claim]) -> tuple[Disagreement, ...]:
+        plain = await self._plain.disagreements(claims)
+        shown = list(claims)[: answers.NAMES_MAX]
+        if len(shown) <= 1:
+            return plain
+        wanted = Wanted(
+            "conflicts",
+            {"claims": [claim.finding_id for claim in shown]},
+            lambda count: answers.pairs(count, PAIRS_MAX),
+            _LONG,
+            {},
+            claim_lines(shown),
+        )
+        if (answer := await self._ask(wanted)) is None:
+            return plain
+        known = {frozenset(pair.finding_ids) for pair in plain}
+        return plain + _pairs(answer, shown, known)
+
+    @override
+    async def condense(self, question: str, claims: Sequence[Claim], keep: int) -> tuple[str, ...]:
+        shown = list(claims)[: answers.NAMES_MAX]
+        wanted = Wanted(
+            "summary",
+            {"question": question, "claims": [claim.finding_id for claim in shown]},
+            answers.kept,
+            _LONG,
+            {"question": question, "keep": str(keep)},
+            claim_lines(shown),
+        )
+        if (answer := await self._ask(wanted)) is None:
+            return await self._plain.condense(question, claims, keep)
+        named = [shown[answers.place(name)].finding_id for name in answer.value["keep"]]
+        rest = await self._plain.condense(question, claims, keep)
+        return tuple(dict.fromkeys([*named, *rest]))
+
+    @override
+    async def synthesize(
+        self, question: str, tasks: Sequence[Task], claims: Sequence[Claim], gaps: Sequence[str]
+    ) -> Draft:
+        plain = await self._plain.synthesize(question, tasks, claims, gaps)
+        shown = list(claims)[: answers.NAMES_MAX]
+        if not shown or not tasks:
+            return plain
+        wanted = Wanted(
+            "synthesize",
+            {
+                "question": question,
+                "claims": [claim.finding_id for claim in shown],
+                "gaps": list(gaps),
+            },
+            lambda count: answers.report(len(tasks), count, SENTENCES_MAX),
+            _REPORT,
+            {"question": question, "tasks": _numbered("T", [task.question for task in tasks])},
+            claim_lines(shown),
+        )
+        if (answer := await self._ask(wanted)) is None:
+            return Draft(plain.sections, plain.disagreements, plain.gaps, tuple(self.notes))
+        sections = _sections(answer.value["sections"], tasks, shown)
+        return Draft(sections, plain.disagreements, plain.gaps, tuple(self.notes))
+
+    @override
+    async def check(self, sentence: str, quotes: Sequence[str]) -> Verdict:
+        """Ask the model; what stands word for word needs no model, and what code sees contradicted none can clear."""
+        plain = judge(sentence, quotes)
+        if plain is not Verdict.INSUFFICIENT:
+            return plain
+        wanted = Wanted(
+            "check",
+            {"sentence": sentence, "quotes": digest(canonical(list(quotes)))},
+            lambda _: answers.verdict(),
+            _SHORT,
+            {"sentence": sentence},
+            [f"Quote {at}: {quote}" for at, quote in enumerate(quotes, start=1)],
+        )
+        answer = await self._ask(wanted)
+        # Whoever was not shown all of the quotes has not checked the sentence.
+        if answer is None or answer.left_out:
+            return Verdict.NOT_CHECKED
+        return Verdict(answer.value["verdict"])
+
+    async def _ask(self, wanted: Wanted) -> Answered | None:
+        """Return the answer, or None where there is none to be had; the reason stands in `notes`."""
+        try:
+            answer = await self.thinker.ask(wanted)
+        except CredentialRefused:
+            raise
+        except OperationFailed as error:
+            self._notes.append(f"{wanted.prompt}: {error.reason}")
+            return None
+        if answer.left_out:
+            self._notes.append(
+                f"{wanted.prompt}: {answer.left_out} of {len(wanted.pieces)} pieces of material did not fit the model"
+            )
+        return answer
+
+
+def _claim(said: Any, shown: Sequence[Sentence]) -> ClaimDraft:
+    quotes = [shown[answers.place(name)].quote for name in dict.fromkeys(said["evidence"])]
+    return ClaimDraft(
+        " ".join(said["claim"].split()), tuple(quotes), _CONFIDENCE[said["confidence"]]
+    )
+
+
+def _pairs(
+    answer: Answered, shown: Sequence[Claim], known: set[frozenset[str]]
+) -> tuple[Disagreement, ...]:
+    found: list[Disagreement] = []
+    for pair in answer.value["pairs"]:
+        one, other = (shown[answers.place(pair[side])].finding_id for side in ("one", "other"))
+        if one != other and frozenset((one, other)) not in known:
+            known.add(frozenset((one, other)))
+            found.append(Disagreement((one, other), pair["reason"]))
+    return tuple(found)
+
+
+def _sections(
+    said: Sequence[Any], tasks: Sequence[Task], shown: Sequence[Claim]
+) -> tuple[DraftSection, ...]:
+    """Return the sections in the order of the plan; what was written for one task twice is one section."""
+    by_task: dict[int, list[DraftSentence]] = {}
+    for section in said:
+        written = by_task.setdefault(answers.place(section["task"]), [])
+        written += [_sentence(each, shown) for each in section["sentences"]]
+    return tuple(
+        DraftSection(tasks[at].question, tuple(dict.fromkeys(by_task[at])))
+        for at in sorted(by_task)
+    )
+
+
+def _sentence(said: Any, shown: Sequence[Claim]) -> DraftSentence:
+    resting = [shown[answers.place(name)] for name in dict.fromkeys(said["claims"])]
+    evidence = dict.fromkeys(name for claim in resting for name in claim.evidence_ids)
+    return DraftSentence(" ".join(said["text"].split()), resting[0].finding_id, tuple(evidence))
+
+
+def _numbered(letter: str, lines: Sequence[str]) -> str:
+    return "\n".join(f"{letter}{at}: {line}" for at, line in enumerate(lines, start=1))

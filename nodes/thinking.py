@@ -1,0 +1,212 @@
+"""Asks a language model through the journal: each HTTP call is an attempt, and no answer that was accepted is asked for again.
+
+The operation is named by what is asked (the prompt's name and its inputs), not by its words or the model: new words, or
+another model, find the answers that are there. Which words and which model it was stands in the record of each attempt.
+"""
+
+import json
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+from uuid import UUID
+
+from ledger import journal, runs
+from ledger.canonical import Json, canonical, digest
+from ledger.db import Ledger, Transaction
+from ledger.ids import derived_id
+from ledger.journal import Answer, Received, Request, Spent
+from nodes.budgets import RESERVE, Budget, BudgetSpent
+from nodes.clock import Clock, SystemClock
+from nodes.models.base import Ask, Message
+from nodes.models.courses import Course, Patience
+from nodes.models.endpoints import Endpoint
+from nodes.models.errors import ModelError
+from nodes.prompts import prompt
+
+#: The kind of these operations in the journal.
+KIND = "model"
+
+
+@dataclass(frozen=True, slots=True)
+class Wanted:
+    """What is asked: `inputs` name the operation, `values` and `pieces` stand in the text.
+
+    `pieces` are numbered material, most important first: what does not fit the model is left out from the end, and
+    `schema` is that of an answer about the first so many.
+    """
+
+    prompt: str
+    inputs: Json
+    schema: Callable[[int], Mapping[str, Json]]
+    answer_tokens: int
+    values: Mapping[str, str] = field(default_factory=dict[str, str])
+    pieces: Sequence[str] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Answered:
+    """The accepted answer, of its schema, and how many of the pieces the model was not shown."""
+
+    value: Any
+    left_out: int
+
+
+@dataclass(frozen=True, slots=True)
+class Allowance:
+    """What a task may use: of the run's budget, and of its own; None for what is no branch."""
+
+    run: Budget = field(default_factory=Budget)
+    branch: Budget | None = None
+
+    def check(self, spent: Mapping[str, Spent], task_id: str, minutes: float) -> None:
+        """Raise BudgetSpent where another call is too many; a branch leaves a part of the run's for the report.
+
+        `minutes` are those since the run began.
+        """
+        whole = sum(spent.values(), Spent())
+        part = 1.0 if self.branch is None else 1.0 - RESERVE
+        if told := self.run.used_up(whole, minutes, part):
+            reserve = "" if self.branch is None else ", but for what the report needs,"
+            raise BudgetSpent(f"of the run{reserve} ({told})")
+        if self.branch is not None and (
+            told := self.branch.used_up(spent.get(task_id, Spent()), minutes)
+        ):
+            raise BudgetSpent(f"of the branch ({told})")
+
+
+@dataclass(frozen=True, slots=True)
+class Thinker:
+    """Asks one model for one task of a run."""
+
+    ledger: Ledger
+    run_id: UUID
+    task_id: str
+    retry: int
+    endpoint: Endpoint
+    allowance: Allowance = field(default_factory=Allowance)
+    patience: Patience = field(default_factory=Patience)
+    clock: Clock = field(default_factory=SystemClock)
+
+    async def ask(self, wanted: Wanted) -> Answered:
+        """Return the accepted answer, asking for it if there is none.
+
+        Raises ModelError for what no further try mends, BudgetSpent, CredentialRefused, and RunPostponed where the run has
+        to wait.
+        """
+        course, last = Course(self.patience, self.clock), _Last()
+        while True:
+            try:
+                return await self._once(wanted, course, last)
+            except ModelError as error:
+                await course.after(error)
+
+    async def _once(self, wanted: Wanted, course: Course, last: "_Last") -> Answered:
+        shown, asked = await self._fitting(wanted, course, last)
+        request = self._request(wanted, asked)
+        await self._check_budget(request)
+
+        async def receive() -> Received:
+            async with self.endpoint.places:
+                last.received = None
+                last.received = await self._counting(asked)
+            return last.received
+
+        async def understand(received: Received) -> Answer:
+            return self._understood(asked, received, len(wanted.pieces) - shown)
+
+        recorded = await journal.fetch(self.ledger, self.run_id, request, receive, understand)
+        return Answered(recorded.body["value"], recorded.body["left_out"])
+
+    async def _fitting(self, wanted: Wanted, course: Course, last: "_Last") -> tuple[int, Ask]:
+        """Return as many pieces as fit, and the ask about them."""
+        profile = self.endpoint.model.profile
+        tokens = wanted.answer_tokens * 2**course.longer
+        shown = max(1, int(len(wanted.pieces) * course.room)) if wanted.pieces else 0
+        while True:
+            asked = Ask(
+                self._messages(wanted, shown, course, last),
+                wanted.prompt,
+                wanted.schema(shown),
+                tokens,
+            )
+            size = await self.endpoint.model.tokens(asked)
+            if shown <= 1 or size + tokens <= profile.context_tokens:
+                return shown, asked
+            shown = max(1, int(shown * 0.8))
+
+    def _messages(
+        self, wanted: Wanted, shown: int, course: Course, last: "_Last"
+    ) -> tuple[Message, ...]:
+        words = prompt(wanted.prompt)
+        text = words.user.substitute(wanted.values, pieces="\n".join(wanted.pieces[:shown]))
+        asked = (Message("system", words.system), Message("user", text))
+        if course.complaint is None or last.received is None:
+            return asked
+        said = json.loads(last.received.content)
+        complaint = (
+            f"This cannot be used: {course.complaint}. Answer again, with JSON of the schema only."
+        )
+        content = said.get("content") or "{}"
+        return (
+            *asked,
+            Message("assistant", content, said.get("reasoning")),
+            Message("user", complaint),
+        )
+
+    def _request(self, wanted: Wanted, asked: Ask) -> Request:
+        settings: dict[str, Json] = {
+            **self.endpoint.model.settings,
+            "prompt": f"{wanted.prompt} {prompt(wanted.prompt).version}",
+            "asked": digest(canonical(asked.body)),
+        }
+        body: Json = {"prompt": wanted.prompt, "inputs": wanted.inputs}
+        return Request(self.task_id, KIND, body, settings, self.retry)
+
+    async def _check_budget(self, request: Request) -> None:
+        """Raise BudgetSpent, unless the answer is there already and costs nothing."""
+        async with self.ledger.transaction() as tx:
+            name = derived_id("op", request.key(self.run_id))
+            if not await journal.results(tx, self.run_id, [name]):
+                await self._check_allowance(tx)
+
+    async def _check_allowance(self, tx: Transaction) -> None:
+        spent, minutes = (
+            await journal.spent(tx, self.run_id, KIND),
+            await runs.minutes(tx, self.run_id),
+        )
+        self.allowance.check(spent, self.task_id, minutes)
+
+    async def used_up(self) -> str | None:
+        """Say which budget leaves no further call, or None."""
+        async with self.ledger.transaction() as tx:
+            try:
+                await self._check_allowance(tx)
+            except BudgetSpent as error:
+                return error.reason
+        return None
+
+    async def _counting(self, asked: Ask) -> Received:
+        try:
+            return await self.endpoint.model.receive(asked)
+        except ModelError as error:
+            error.spent = self.endpoint.cost_of(error.usage)
+            raise
+
+    def _understood(self, asked: Ask, received: Received, left_out: int) -> Answer:
+        try:
+            reply = self.endpoint.model.understand(asked, received)
+        except ModelError as error:
+            error.spent = self.endpoint.cost_of(error.usage)
+            raise
+        return Answer(
+            {"value": reply.value, "left_out": left_out},
+            response_id=reply.response_id,
+            usage=self.endpoint.cost_of(reply.usage),
+        )
+
+
+@dataclass
+class _Last:
+    """What came last, as it came."""
+
+    received: Received | None = None
