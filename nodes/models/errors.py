@@ -97,7 +97,9 @@ class KeyRefused(ModelError, CredentialRefused):
         self, place: str, status: int | None, settings: tuple[str, ...], **told: Unpack[Told]
     ) -> None:
         why = (
-            f"{place} refuses our key (HTTP {status})" if status else f"there is no key for {place}"
+            f"{place} refuses our key (HTTP {status})"
+            if status
+            else f"there is no usable key for {place}"
         )
         super().__init__(
             f"{why}: put a valid one into {' or '.join(settings)}, then `perdure resume` goes on",

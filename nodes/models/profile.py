@@ -7,6 +7,7 @@ which `perdure doctor` asks.
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Literal, TypeAlias
+from urllib.parse import urlsplit
 
 Family: TypeAlias = Literal["kimi", "openai"]
 
@@ -55,12 +56,23 @@ class Profile:
     #: Whether a call without a key makes sense.
     needs_key: bool = True
 
+    @property
+    def name(self) -> str:
+        """The name by which it is chosen."""
+        return self.model if self.family == "kimi" else f"{_OTHER}{self.model}"
+
+    @property
+    def place(self) -> str:
+        """The host, and the port if it is an unusual one, as errors and records name the endpoint."""
+        return urlsplit(self.base_url).netloc.rpartition("@")[2]
+
     def reasoning_room(self, effort: str | None) -> int:
         """Return the tokens to leave for reasoning at an effort; None is the endpoint's default."""
         default = self.efforts[-1] if self.efforts else ""
         return self.reasoning_tokens[effort or default]
 
 
+_OTHER = "openai:"
 _PLATFORM = "platform.kimi.ai, as reported by third parties"
 
 # The endpoint's own default of max_completion_tokens is 131,072 for both together, at its default effort `max`; the
@@ -101,8 +113,6 @@ KIMI: Mapping[str, Profile] = {
         _K2,
     )
 }
-
-_OTHER = "openai:"
 
 # What a server that somebody runs themselves may be assumed to take; its own error says when that is too much.
 _CONTEXT_TOKENS_ASSUMED = 32_768
@@ -146,8 +156,13 @@ def _other(name: str, base_url: str) -> Profile:
         answer_tokens_default=4_096,
         reasoning_tokens={"": 4_096, "low": 4_096, "medium": 8_192, "high": 16_384},
         sends_sampling=True,
-        answer_tokens_field="max_tokens",
+        # OpenAI's own reasoning models refuse the older name, which is the one that every server knows.
+        answer_tokens_field="max_completion_tokens" if _is_openai(base_url) else "max_tokens",
         reasoning_in=("reasoning_content", "reasoning"),
         key_variables=("OPENAI_API_KEY",),
         needs_key=False,
     )
+
+
+def _is_openai(base_url: str) -> bool:
+    return urlsplit(base_url).hostname == "api.openai.com"
