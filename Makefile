@@ -14,7 +14,7 @@ export PYRIGHT_PYTHON_IGNORE_WARNINGS := 1
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help run test lint dev bench tamper crash properties test-postgres15 clean
+.PHONY: help run test lint dev bench tamper crash properties models test-postgres15 clean
 export QUESTION CORPUS
 
 # An environment that was moved, cut short or lost its Python has to be made again.
@@ -53,6 +53,9 @@ tamper: .venv/has-tests ## Edit, exchange, delete and add in every table that a 
 
 properties: .venv/has-tests ## Play a thousand lives of effects, in every order of sends, deaths, takeovers and people's words (about half an hour)
 	@PERDURE_TEST_WHOLE=1 $(RUN) pytest -q -s tests/properties -o timeout=7200
+
+models: .venv/has-tests ## Play every failure of a model's endpoint at every call of a run (more than 200 schedules, some minutes)
+	@PERDURE_TEST_WHOLE=1 $(RUN) pytest -q -s tests/faults/test_model_faults.py -o timeout=7200
 
 test-postgres15: .venv/has-tests ## Run the tests on a system PostgreSQL 15
 	@test -x $(POSTGRES15)/initdb || { echo "perdure: no PostgreSQL 15 in $(POSTGRES15). On Debian 12: apt install postgresql-15" \

@@ -17,10 +17,10 @@ from ledger.errors import (
     NotFound,
     OperationFailed,
     RunCancelled,
-    RunPostponed,
 )
 from ledger.runs import Run, Status
 from ledger.translation import wrap_errors
+from nodes.models.courses import RunPostponed
 from nodes.options import BadInput
 
 

@@ -4,10 +4,8 @@ LedgerError
 ├── DatabaseUnavailable     not reachable, refused, restarted too long
 ├── DatabaseFull            the disk of the database is full; nothing was written
 ├── WriteConflict           another transaction was in the way; the same again may succeed
-├── SchemaOutdated          migrations are missing; `perdure migrate` applies them
-├── MigrationDrift          an applied migration differs from the file of that number
-├── NotFound                no such run, artifact, review
-├── Ambiguous               a prefix that fits several runs
+├── SchemaOutdated, MigrationDrift     migrations are missing, or differ from the files; `perdure migrate` applies them
+├── NotFound, Ambiguous     no such run, artifact, review; a prefix that fits several runs
 ├── RunExists               a run id that is taken
 ├── RunHeld                 another worker holds the run
 ├── TakeoverBlocked         a dead worker's transaction is in the way, and may not be ended
@@ -27,10 +25,8 @@ LedgerError
 ├── EffectsUnsettled        the run waits: nobody knows yet what became of an effect, or it was refused
 ├── ArtifactCorrupt         stored bytes no longer match their digest
 ├── QuoteMismatch           a quote that its text does not hold
-├── DeliveryRefused         a table of the user's own takes no such row; nothing was written
-├── DeliveryInDoubt         the connection broke while a row was written elsewhere; nobody can tell
+├── DeliveryRefused, DeliveryInDoubt   a table of the user's own takes no such row; nobody can tell whether it has
 ├── NotText                 text that is no valid Unicode
-├── RunPostponed            a service that the run needs is away, or asks for a person; it goes on later
 └── OperationFailed         an outside call failed; `transient` says whether trying again may help
     └── CredentialRefused   a service knows us no more; the run waits for a valid key
 """
@@ -278,36 +274,15 @@ class NotText(LedgerError):
 
 
 class OperationFailed(LedgerError):
-    """An outside call failed; the attempt is recorded with the reason, and with what it cost all the same.
+    """An outside call failed; the attempt is recorded with the reason, what it cost and the answer that was of no use."""
 
-    `spent` is as in an answer's usage, `response_id` names the answer that could not be used.
-    """
+    spent: Mapping[str, int | float] | None = None
+    response_id: str | None = None
 
-    def __init__(
-        self,
-        reason: str,
-        *,
-        transient: bool,
-        spent: Mapping[str, int | float] | None = None,
-        response_id: str | None = None,
-    ) -> None:
+    def __init__(self, reason: str, *, transient: bool) -> None:
         super().__init__(reason)
         self.reason = reason
         self.transient = transient
-        self.spent = dict(spent or {})
-        self.response_id = response_id
-
-
-class RunPostponed(LedgerError):
-    """The run stops here for now: it is taken up again after `seconds`, or by a person where those are None.
-
-    `at` is that time by the database's clock, once it is recorded.
-    """
-
-    def __init__(self, reason: str, seconds: float | None, at: datetime | None = None) -> None:
-        super().__init__(f"{reason} (not before {_in_utc(at)})" if at else reason)
-        self.reason = reason
-        self.seconds = seconds
 
 
 class CredentialRefused(OperationFailed):

@@ -162,7 +162,7 @@ async def _made(ledger: Ledger, attempt: Attempted, work: Awaitable[T]) -> T:
         failed = {
             "reason": error.reason,
             "response_id": error.response_id,
-            "usage": Jsonb(error.spent),
+            "usage": Jsonb(dict(error.spent or {})),
         }
         await groups.commit(
             ledger, attempt.run_id, lambda tx: tx.one(_FAIL, **attempt.name, **failed)

@@ -34,12 +34,12 @@ from ledger.errors import (
     RunDrained,
     RunExists,
     RunHeld,
-    RunPostponed,
     SealKeyMissing,
     TakeoverBlocked,
 )
 from ledger.payloads import UnknownKey
 from ledger.runs import Status
+from nodes.models.courses import RunPostponed
 from nodes.options import BadInput
 
 

@@ -47,6 +47,16 @@ Publish: TypeAlias = Annotated[
         help="Where the report goes: file:PATH, https://…, mailto:NAME@HOST, postgres:TABLE; may be given more than once.",
     ),
 ]
+BudgetOption: TypeAlias = Annotated[
+    str,
+    typer.Option(
+        metavar="LIMITS",
+        help="What the run may ask of a language model, for example tokens=500000,usd=5,calls=200,minutes=90.",
+    ),
+]
+BranchBudget: TypeAlias = Annotated[
+    str, typer.Option(metavar="LIMITS", help="The same for each branch.")
+]
 Notify: TypeAlias = Annotated[
     list[str] | None,
     typer.Option(
@@ -104,6 +114,8 @@ def run(
     branches: Annotated[
         int, typer.Option(min=1, max=BRANCHES_MAX, help="Tasks researched at the same time.")
     ] = _DEFAULTS.branches,
+    budget: BudgetOption = "",
+    branch_budget: BranchBudget = "",
     publish: Publish = None,
     notify: Notify = None,
     run_id: Annotated[
@@ -128,6 +140,8 @@ def run(
         review_deadline=review_deadline,
         at_deadline=at_deadline,
         branches=branches,
+        budget=budget,
+        branch_budget=branch_budget,
         publish=publish or (),
         notify=notify or (),
     )

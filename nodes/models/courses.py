@@ -6,8 +6,9 @@ when it goes on, so that no process has to live while an endpoint is down.
 
 import random
 from dataclasses import dataclass, field
+from datetime import UTC, datetime
 
-from ledger.errors import RunPostponed
+from ledger.errors import LedgerError
 from nodes.clock import Clock
 from nodes.models.errors import (
     BadRequest,
@@ -33,6 +34,19 @@ _FOR_A_PERSON = (QuotaExhausted, PermissionDenied, UnknownModel, BadRequest)
 _DOUBLINGS_MAX = 10
 #: What of the prompt's material is kept when it did not fit.
 SHRINK = 0.7
+
+
+class RunPostponed(LedgerError):
+    """The run stops here for now: it is taken up again after `seconds`, or by a person where those are None.
+
+    `at` is that time by the database's clock, once it is recorded.
+    """
+
+    def __init__(self, reason: str, seconds: float | None, at: datetime | None = None) -> None:
+        when = at.astimezone(UTC).isoformat(sep=" ", timespec="seconds") if at else None
+        super().__init__(f"{reason} (not before {when})" if when else reason)
+        self.reason = reason
+        self.seconds = seconds
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,7 +6,6 @@ asked (its budget is used up, its answer is refused or of no use) the work goes 
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
 
 from typing_extensions import override
 
@@ -18,24 +17,21 @@ from nodes.material import (
     ClaimDraft,
     Disagreement,
     Draft,
-    DraftSection,
-    DraftSentence,
     Hit,
     Passage,
     Task,
     TaskDraft,
     Verdict,
 )
-from nodes.researchers import answers
+from nodes.researchers import answers, said
 from nodes.researchers.base import Researcher
 from nodes.researchers.extractive import ExtractiveResearcher
-from nodes.researchers.numbered import Sentence, claim_lines, sentences_of
+from nodes.researchers.numbered import claim_lines, sentences_of
 from nodes.researchers.verdicts import judge
 from nodes.thinking import Answered, Thinker, Wanted
 
 QUERIES_MAX, CLAIMS_MAX, GAPS_MAX, PAIRS_MAX, SENTENCES_MAX = 4, 8, 4, 12, 12
 ROUNDS_MAX = 2
-_CONFIDENCE: Mapping[str, float] = {"high": 0.9, "medium": 0.6, "low": 0.3}
 # Tokens of an answer: a list of short lines, a list of sentences, a report.
 _SHORT, _LONG, _REPORT = 512, 2_048, 8_192
 
@@ -159,7 +155,7 @@ class ModelResearcher(Researcher):
         )
         if (answer := await self._ask(wanted)) is None:
             return ()
-        return tuple(_claim(each, shown) for each in answer.value["claims"])
+        return tuple(said.claim(each, shown) for each in answer.value["claims"])
 
     @override
     async def assess(self, task: Task, claims: Sequence[Claim], round_number: int) -> Assessment:
@@ -177,11 +173,11 @@ class ModelResearcher(Researcher):
         )
         if (answer := await self._ask(wanted)) is None:
             return await self._plain.assess(task, claims, round_number)
-        said = answer.value
+        judged = answer.value
         # What has no claim is not answered, whatever is said of it.
-        answered = bool(said["answered"]) and bool(claims)
-        queries = () if answered or round_number >= ROUNDS_MAX else tuple(said["queries"])
-        named = tuple(said["gaps"]) if claims else (said["gaps"] or [task.question])
+        answered = bool(judged["answered"]) and bool(claims)
+        queries = () if answered or round_number >= ROUNDS_MAX else tuple(judged["queries"])
+        named = tuple(judged["gaps"]) if claims else (judged["gaps"] or [task.question])
         return Assessment(answered, queries, () if answered else tuple(named))
 
     @override
@@ -218,7 +214,7 @@ class ModelResearcher(Researcher):
         if (answer := await self._ask(wanted)) is None:
             return plain
         known = {frozenset(pair.finding_ids) for pair in plain}
-        return plain + _pairs(answer, shown, known)
+        return plain + said.pairs(answer.value["pairs"], shown, known)
 
     @override
     async def condense(self, question: str, claims: Sequence[Claim], keep: int) -> tuple[str, ...]:
@@ -254,12 +250,12 @@ class ModelResearcher(Researcher):
             },
             lambda count: answers.report(len(tasks), count, SENTENCES_MAX),
             _REPORT,
-            {"question": question, "tasks": _numbered("T", [task.question for task in tasks])},
+            {"question": question, "tasks": said.numbered("T", [task.question for task in tasks])},
             claim_lines(shown),
         )
         if (answer := await self._ask(wanted)) is None:
             return Draft(plain.sections, plain.disagreements, plain.gaps, tuple(self.notes))
-        sections = _sections(answer.value["sections"], tasks, shown)
+        sections = said.sections(answer.value["sections"], tasks, shown)
         return Draft(sections, plain.disagreements, plain.gaps, tuple(self.notes))
 
     @override
@@ -296,46 +292,3 @@ class ModelResearcher(Researcher):
                 f"{wanted.prompt}: {answer.left_out} of {len(wanted.pieces)} pieces of material did not fit the model"
             )
         return answer
-
-
-def _claim(said: Any, shown: Sequence[Sentence]) -> ClaimDraft:
-    quotes = [shown[answers.place(name)].quote for name in dict.fromkeys(said["evidence"])]
-    return ClaimDraft(
-        " ".join(said["claim"].split()), tuple(quotes), _CONFIDENCE[said["confidence"]]
-    )
-
-
-def _pairs(
-    answer: Answered, shown: Sequence[Claim], known: set[frozenset[str]]
-) -> tuple[Disagreement, ...]:
-    found: list[Disagreement] = []
-    for pair in answer.value["pairs"]:
-        one, other = (shown[answers.place(pair[side])].finding_id for side in ("one", "other"))
-        if one != other and frozenset((one, other)) not in known:
-            known.add(frozenset((one, other)))
-            found.append(Disagreement((one, other), pair["reason"]))
-    return tuple(found)
-
-
-def _sections(
-    said: Sequence[Any], tasks: Sequence[Task], shown: Sequence[Claim]
-) -> tuple[DraftSection, ...]:
-    """Return the sections in the order of the plan; what was written for one task twice is one section."""
-    by_task: dict[int, list[DraftSentence]] = {}
-    for section in said:
-        written = by_task.setdefault(answers.place(section["task"]), [])
-        written += [_sentence(each, shown) for each in section["sentences"]]
-    return tuple(
-        DraftSection(tasks[at].question, tuple(dict.fromkeys(by_task[at])))
-        for at in sorted(by_task)
-    )
-
-
-def _sentence(said: Any, shown: Sequence[Claim]) -> DraftSentence:
-    resting = [shown[answers.place(name)] for name in dict.fromkeys(said["claims"])]
-    evidence = dict.fromkeys(name for claim in resting for name in claim.evidence_ids)
-    return DraftSentence(" ".join(said["text"].split()), resting[0].finding_id, tuple(evidence))
-
-
-def _numbered(letter: str, lines: Sequence[str]) -> str:
-    return "\n".join(f"{letter}{at}: {line}" for at, line in enumerate(lines, start=1))

@@ -136,7 +136,7 @@ def test_what_would_steer_a_terminal_is_shown_and_not_obeyed(tmp_path: Path) -> 
     [
         (("--corpus", "/does/not/exist"), "'/does/not/exist' does not exist"),
         ((), "there is nothing to research"),
-        (("--corpus", "pydoc:topics", "--model", "hal"), "no model is called 'hal'"),
+        (("--corpus", "pydoc:topics", "--model", "hal"), "there is no model 'hal'"),
         (("--corpus", "pydoc:topics", "--review", "sometimes"), "--review: 'sometimes' is none of"),
         (("--corpus", "pydoc:topics", "--branches", "99"), "--branches"),
         (("--corpus", "pydoc:topics", "--run-id", "seven"), "--run-id"),

@@ -77,7 +77,7 @@ def test_numbers_follow_the_first_citation_of_each_quote() -> None:
 
 def test_a_sentence_that_its_quotes_do_not_support_is_named_and_not_claimed() -> None:
     sentence = DraftSentence("Bold claim.", "f1", ("e1",))
-    report = write(_material(sentence, verdicts={"f1": Verdict.INSUFFICIENT}))
+    report = write(_material(sentence, verdicts={sentence: Verdict.INSUFFICIENT}))
     assert report.citations == ()
     assert "nothing in it could be cited" in report.markdown
     assert "Bold claim. (insufficient)" in report.markdown

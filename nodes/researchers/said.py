@@ -1,0 +1,56 @@
+"""What a model said, as material: numbers become the quotes, the claims and the evidence that they stand for."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from nodes.material import Claim, ClaimDraft, Disagreement, DraftSection, DraftSentence, Task
+from nodes.researchers.answers import place
+from nodes.researchers.numbered import Sentence
+
+_CONFIDENCE: Mapping[str, float] = {"high": 0.9, "medium": 0.6, "low": 0.3}
+
+
+def claim(said: Any, shown: Sequence[Sentence]) -> ClaimDraft:
+    """Return a claim with the quotes that it names."""
+    quotes = [shown[place(name)].quote for name in dict.fromkeys(said["evidence"])]
+    return ClaimDraft(
+        " ".join(said["claim"].split()), tuple(quotes), _CONFIDENCE[said["confidence"]]
+    )
+
+
+def pairs(
+    said: Sequence[Any], shown: Sequence[Claim], known: set[frozenset[str]]
+) -> tuple[Disagreement, ...]:
+    """Return the pairs of claims that were said to disagree, each once and none that is known."""
+    found: list[Disagreement] = []
+    for pair in said:
+        one, other = (shown[place(pair[side])].finding_id for side in ("one", "other"))
+        if one != other and frozenset((one, other)) not in known:
+            known.add(frozenset((one, other)))
+            found.append(Disagreement((one, other), pair["reason"]))
+    return tuple(found)
+
+
+def sections(
+    said: Sequence[Any], tasks: Sequence[Task], shown: Sequence[Claim]
+) -> tuple[DraftSection, ...]:
+    """Return the sections in the order of the plan; what was written for one task twice is one section."""
+    by_task: dict[int, list[DraftSentence]] = {}
+    for section in said:
+        written = by_task.setdefault(place(section["task"]), [])
+        written += [_sentence(each, shown) for each in section["sentences"]]
+    return tuple(
+        DraftSection(tasks[at].question, tuple(dict.fromkeys(by_task[at])))
+        for at in sorted(by_task)
+    )
+
+
+def _sentence(said: Any, shown: Sequence[Claim]) -> DraftSentence:
+    resting = [shown[place(name)] for name in dict.fromkeys(said["claims"])]
+    evidence = dict.fromkeys(name for claim in resting for name in claim.evidence_ids)
+    return DraftSentence(" ".join(said["text"].split()), resting[0].finding_id, tuple(evidence))
+
+
+def numbered(letter: str, lines: Sequence[str]) -> str:
+    """Return lines under numbers: T1, T2 and so on."""
+    return "\n".join(f"{letter}{at}: {line}" for at, line in enumerate(lines, start=1))
