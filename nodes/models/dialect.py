@@ -124,7 +124,7 @@ def _check(root: Mapping[str, Json], path: str, node: Mapping[str, Json]) -> Non
         raise SchemaOutsideDialect(path, "$defs belongs to the root")
     if "anyOf" in node or "$ref" in node:
         _check_reference(root, path, node)
-    elif node.get("type") not in _TYPES:
+    elif not isinstance(kind := node.get("type"), str) or kind not in _TYPES:
         raise SchemaOutsideDialect(path, f"type has to be one of {', '.join(sorted(_TYPES))}")
     if "enum" in node:
         _check_enum(path, node)

@@ -21,7 +21,7 @@ from pydantic import Field
 from typing_extensions import override
 
 from nodes.models.base import Usage
-from nodes.models.errors import StreamCut, Told
+from nodes.models.errors import Malformed, StreamCut, Told
 from nodes.models.profile import Profile
 from nodes.models.translating import failure_of
 
@@ -123,6 +123,8 @@ class StreamingChat(BaseChatOpenAI):
     def _check_end(self, seen: "_Seen", failure: Exception | None) -> None:
         """Raise what a stream that ended so comes to: complete is what said why it finished, whatever came after."""
         if failure is None:
+            if not seen.begun:
+                raise Malformed("there is no event of a stream in it", "", **seen.told)
             if not seen.finished:
                 raise StreamCut(self.endpoint.place, **seen.told)
             return

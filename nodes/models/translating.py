@@ -38,7 +38,7 @@ _FILTER = frozenset({"content_filter", "content_policy_violation"})
 _OVERFLOW = frozenset({"context_length_exceeded", "exceed_context_size_error"})
 _ENGINE = frozenset({"engine_overloaded_error", "overloaded_error"})
 _LIMIT = frozenset({"rate_limit_reached_error", "rate_limit_exceeded", "rate_limit_error"})
-_MODEL = frozenset({"resource_not_found_error", "model_not_found"})
+_MODEL = frozenset({"model_not_found"})
 _PERMISSION = frozenset({"permission_denied_error"})
 _SERVER = frozenset({"server_error", "internal_server_error", "internalservererror"})
 
@@ -110,6 +110,7 @@ def _by_account(profile: Profile, refusal: Refusal, told: Told) -> ModelError | 
     types, code = refusal.types, refusal.code
     if types & _KEY or code == _UNAUTHORIZED:
         return KeyRefused(profile.place, code or _UNAUTHORIZED, profile.key_variables, **told)
+    # Moonshot has one type for a model and an address that are not there.
     if types & _MODEL or (code == _NOT_FOUND and "model" in refusal.text.lower()):
         return UnknownModel(profile.place, profile.model, **told)
     if types & _PERMISSION or code == _FORBIDDEN:
