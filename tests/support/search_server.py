@@ -6,15 +6,13 @@ the first part of the path; a world can be told to fail. SearXNG's interface: do
 """
 
 import asyncio
-import socket
 from collections import Counter
 from collections.abc import Awaitable, Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from threading import Event, Lock, Thread
+from threading import Event, Lock
 from typing import Literal, TypeAlias
 
-import uvicorn
 from starlette.applications import Starlette
 from starlette.requests import Request
 from starlette.responses import HTMLResponse, JSONResponse, PlainTextResponse, Response
@@ -22,13 +20,10 @@ from starlette.routing import Route
 from starlette.types import Receive, Scope, Send
 
 from tests.support.pages import PAGES, Pages, html, matching
+from tests.support.served import Served
 
 Kind: TypeAlias = Literal["error", "gone", "cut", "malformed", "empty", "wait", "expired"]
 Asked: TypeAlias = str
-
-# Loop rounds after which whatever a dead client had sent has been read: reading a socket takes one, starting the
-# handler another.
-SETTLING_ROUNDS = 6
 
 
 @dataclass
@@ -93,21 +88,8 @@ class SearchServer:
     def __init__(self) -> None:
         self._worlds: dict[str, World] = {}
         self._lock = Lock()
-        self._socket = socket.create_server(("127.0.0.1", 0), backlog=256)
-        self.address = f"http://127.0.0.1:{self._socket.getsockname()[1]}"
-        self._loop: asyncio.AbstractEventLoop | None = None
-        self._ready = Event()
-        config = uvicorn.Config(
-            self._counted,
-            interface="asgi3",
-            loop="asyncio",
-            http="h11",
-            ws="none",
-            lifespan="off",
-            log_level="critical",
-        )
-        self._server = uvicorn.Server(config)
-        self._thread = Thread(target=self._run, daemon=True)
+        self._served = Served(self._counted)
+        self.address = self._served.address
         self._routes = Starlette(
             routes=[
                 Route("/counts", self._counts),
@@ -123,36 +105,18 @@ class SearchServer:
 
     def settle(self) -> None:
         """Return once everything that dead clients had sent is counted."""
-        assert self._loop is not None
-
-        async def rounds() -> None:
-            for _ in range(SETTLING_ROUNDS):
-                await asyncio.sleep(0)
-
-        asyncio.run_coroutine_threadsafe(rounds(), self._loop).result()
+        self._served.settle()
 
     @contextmanager
     def running(self) -> Iterator["SearchServer"]:
         """Serve until the block ends; requests that wait are let go."""
-        self._thread.start()
-        self._ready.wait()
-        try:
-            yield self
-        finally:
-            for world in self._worlds.values():
-                for failure in world.failures:
-                    failure.release.set()
-            self._server.force_exit = self._server.should_exit = True
-            self._thread.join()
-            self._socket.close()
-
-    def _run(self) -> None:
-        async def serve() -> None:
-            self._loop = asyncio.get_running_loop()
-            self._ready.set()
-            await self._server.serve(sockets=[self._socket])
-
-        asyncio.run(serve())
+        with self._served.running():
+            try:
+                yield self
+            finally:
+                for world in self._worlds.values():
+                    for failure in world.failures:
+                        failure.release.set()
 
     async def _counted(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Count a request, let it fail as its world says, else answer it."""
