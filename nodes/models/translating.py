@@ -27,7 +27,7 @@ from nodes.models.profile import Profile
 from nodes.models.refusals import Refusal
 
 _UNAUTHORIZED, _PAYMENT_REQUIRED, _FORBIDDEN, _NOT_FOUND, _TOO_MANY = 401, 402, 403, 404, 429
-_SERVER_ERROR, _OVERLOADED = 500, 529
+_REFUSED, _SERVER_ERROR, _OVERLOADED = 400, 500, 529
 # Timeouts and conflicts on the endpoint's side (RFC 9110 and 8470): the same call may succeed.
 _PASSING = frozenset({408, 409, 425})
 
@@ -128,8 +128,8 @@ def _by_status(profile: Profile, refusal: Refusal, told: Told) -> ModelError:
 
 def _what(refusal: Refusal) -> str:
     """Return what is wrong with the request, in our words or by a type that can hold nothing else."""
-    if refusal.code == _NOT_FOUND:
-        return "there is nothing at this address; see whether the base URL is right"
+    if refusal.code is not None and (refusal.code == _NOT_FOUND or refusal.code < _REFUSED):
+        return "nothing is at this address, or no longer; see whether the base URL is right"
     for pattern, cause in _CAUSES:
         if pattern.search(refusal.text):
             return cause

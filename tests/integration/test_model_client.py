@@ -187,7 +187,9 @@ async def test_what_the_environment_says_of_openai_is_not_told_to_others(
     monkeypatch.setenv("OPENAI_BASE_URL", "http://127.0.0.1:1/v1")
     monkeypatch.setenv("OPENAI_ORG_ID", "org-mine")
     monkeypatch.setenv("OPENAI_PROJECT_ID", "proj-mine")
+    monkeypatch.setenv("OPENAI_API_BASE", "http://127.0.0.1:1/v1")
     monkeypatch.setenv("OPENAI_PROXY", "http://127.0.0.1:1")
+    monkeypatch.setenv("LANGSMITH_GATEWAY", "http://127.0.0.1:1")
     async with client(server) as model:
         await reply(model)
     (call,) = server.log.calls

@@ -1,5 +1,7 @@
 """What fails at the scripted Moonshot server is one call and one typed error, which repeats nothing of prompt, answer or key."""
 
+import asyncio
+import json
 from collections.abc import Iterator
 from dataclasses import replace
 
@@ -27,9 +29,10 @@ from nodes.models.errors import (
     Truncated,
     UnknownModel,
 )
-from tests.support.model_asks import ASK, client, reply
+from tests.support.model_asks import ASK, Findings, client, reply
 from tests.support.moonshot.faults import Fault, FaultKind
 from tests.support.moonshot.server import MoonshotServer, moonshot_server
+from tests.support.waiting import wait_until
 
 # Long for a server on this machine, short for a test that waits for it once.
 IDLE_SECONDS = 0.5
@@ -100,6 +103,34 @@ async def test_a_silent_stream_is_left_after_the_idle_timeout(
         with pytest.raises(StreamSilent) as failed:
             await model.receive(ASK)
     assert failed.value.idle_seconds == IDLE_SECONDS
+
+
+async def test_a_call_that_is_given_up_leaves_the_endpoint_at_once(
+    server: MoonshotServer,
+) -> None:
+    server.schedule = [Fault(FaultKind.SILENT)]
+    async with client(server) as model:
+        asked = asyncio.create_task(model.receive(ASK))
+        await asyncio.to_thread(
+            wait_until, lambda: server.log.calls and server.log.calls[0].outcome
+        )
+        asked.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await asked
+        await asyncio.to_thread(wait_until, lambda: server.log.calls[0].left)
+        await reply(model)
+
+
+async def test_calls_at_once_are_told_apart(server: MoonshotServer) -> None:
+    server.brain = lambda request: json.dumps(
+        {"findings": [{"claim": request.last, "stance": "for"}]}
+    )
+    asks = [replace(ASK, messages=(Message("user", f"question {n}"),)) for n in range(8)]
+    async with client(server) as model:
+        replies = await asyncio.gather(*(reply(model, ask) for ask in asks))
+    claims = [Findings.model_validate(got.value).findings[0].claim for got in replies]
+    assert claims == [ask.messages[0].content for ask in asks]
+    assert len({got.response_id for got in replies}) == len(asks)
 
 
 async def test_a_cut_stream_says_whose_answer_it_was(server: MoonshotServer) -> None:

@@ -6,7 +6,7 @@ from typing import Any, Literal
 
 from pydantic import BaseModel, Field
 
-from nodes.models.base import Ask, Message, Reply
+from nodes.models.base import Ask, Message, Model, Reply
 from nodes.models.chat import ChatModel
 from nodes.models.dialect import dialect_of
 from nodes.models.profile import profile_of
@@ -46,5 +46,5 @@ async def client(
         await opened.aclose()
 
 
-async def reply(model: ChatModel, ask: Ask = ASK) -> Reply:
+async def reply(model: Model, ask: Ask = ASK) -> Reply:
     return model.understand(ask, await model.receive(ask))

@@ -57,6 +57,7 @@ def said(
         (503, "unavailable_error", EndpointDown, True),
         (402, "", QuotaExhausted, False),
         (418, "", BadRequest, False),
+        (308, "", BadRequest, False),
     ],
 )
 def test_each_type_of_error_has_its_name(
