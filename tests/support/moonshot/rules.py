@@ -87,10 +87,10 @@ def _check_tool_results(messages: list[JsonObject]) -> None:
                 raise invalid(
                     f"Invalid request: tool_call_id {message.get('tool_call_id')} is not found"
                 )
-            waiting.remove(message["tool_call_id"])
+            waiting.remove(str(message["tool_call_id"]))
         else:
             _check_answered(waiting)
-            waiting = [call["id"] for call in message.get("tool_calls") or []]
+            waiting = [str(call.get("id")) for call in message.get("tool_calls") or []]
     _check_answered(waiting)
 
 
