@@ -138,13 +138,13 @@ async def test_another_endpoint_is_sent_sampling_and_the_older_name_of_the_room(
     server: MoonshotServer,
 ) -> None:
     # What this server makes of it is another matter: it knows K3 only.
-    async with client(server, lambda: None, "openai:org/model") as model:
+    async with client(server, lambda: None, "openai:org/model", effort="medium") as model:
         with pytest.raises(KeyRefused):
             await model.receive(ASK)
         assert model.settings == {
             "model": "openai:org/model",
             "endpoint": server.url.removeprefix("http://").removesuffix("/v1"),
-            "effort": None,
+            "effort": "medium",
             "client": model.settings["client"],
             "temperature": 0,
             "seed": 0,
@@ -152,6 +152,7 @@ async def test_another_endpoint_is_sent_sampling_and_the_older_name_of_the_room(
     (call,) = server.log.calls
     assert call.chat.body["model"] == "org/model"
     assert (call.chat.body["temperature"], call.chat.body["seed"]) == (0, 0)
+    assert call.chat.body["reasoning_effort"] == "medium"
     assert "max_completion_tokens" not in call.chat.body
     assert call.chat.body["max_tokens"] > ASK.answer_tokens_max
 
@@ -200,6 +201,8 @@ async def test_what_the_environment_says_of_openai_is_not_told_to_others(
 def test_an_effort_that_the_model_does_not_have_is_refused_here() -> None:
     with pytest.raises(UnknownEffort, match="low, high, max"):
         ChatModel(profile_of("kimi-k3"), lambda: KEY, effort="medium")
+    with pytest.raises(UnknownEffort, match="none that can be set"):
+        ChatModel(profile_of("kimi-k2.6"), lambda: KEY, effort="max")
 
 
 async def test_an_http_client_of_ones_own_is_used_and_closed(server: MoonshotServer) -> None:

@@ -9,6 +9,11 @@ IDS = {
 }  # fmt: skip
 
 
+def test_there_is_room_for_reasoning_at_every_effort() -> None:
+    for profile in (*KIMI.values(), profile_of("openai:model", "http://127.0.0.1:8000/v1")):
+        assert all(profile.reasoning_room(effort) > 0 for effort in (None, *profile.efforts))
+
+
 def test_every_model_of_the_family_is_known_by_its_id() -> None:
     assert set(KIMI) == IDS
     for name in IDS:
