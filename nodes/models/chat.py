@@ -7,6 +7,7 @@ finds the beginning that they share. The key is asked for at each call: a new on
 
 import json
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field
 from importlib.metadata import version
 from typing import Any
@@ -18,6 +19,10 @@ from langchain_core.messages import (
     BaseMessage,
     HumanMessage,
     SystemMessage,
+)
+from langchain_core.runnables.config import ensure_config
+from langsmith.run_helpers import (
+    tracing_context,  # pyright: ignore[reportUnknownVariableType]  # one argument is partly unknown
 )
 
 from ledger.canonical import Json, canonical
@@ -89,12 +94,13 @@ class ChatModel:
     async def receive(self, ask: Ask) -> Received:
         """Make ONE HTTP call and return the assembled answer. Raises ModelError."""
         answer = _Assembled()
-        async for part in self._chat.astream(
-            [_message(message) for message in ask.messages],
-            max_tokens=self._room(ask),
-            response_format=_response_format(ask),
-        ):
-            answer.take(part)
+        with _traced_by_the_step():
+            async for part in self._chat.astream(
+                [_message(message) for message in ask.messages],
+                max_tokens=self._room(ask),
+                response_format=_response_format(ask),
+            ):
+                answer.take(part)
         return Received(answer.content(), "application/json", {"endpoint": self.profile.place})
 
     def understand(self, ask: Ask, received: Received) -> Reply:
@@ -134,7 +140,7 @@ def _chat(
     http: httpx.AsyncClient,
 ) -> StreamingChat:
     chosen: dict[str, Any] = {"temperature": 0, "seed": SEED} if profile.sends_sampling else {}
-    chat = StreamingChat(
+    return StreamingChat(
         endpoint=profile,
         idle_seconds=timeout.read or 0.0,
         model=profile.model,
@@ -152,10 +158,11 @@ def _chat(
         openai_proxy=None,
         **chosen,
     )
-    # The SDK takes these from the environment, and would tell them to whoever the endpoint is.
-    chat.root_async_client.organization = None
-    chat.root_async_client.project = None
-    return chat
+
+
+def _traced_by_the_step() -> AbstractContextManager[None]:
+    """Let nobody trace a call but the callbacks of the step that makes it: LangChain's own tracer sends all text."""
+    return nullcontext() if ensure_config().get("callbacks") else tracing_context(enabled=False)
 
 
 def _message(message: Message) -> BaseMessage:

@@ -124,7 +124,7 @@ def _check(root: Mapping[str, Json], path: str, node: Mapping[str, Json]) -> Non
         raise SchemaOutsideDialect(path, "$defs belongs to the root")
     if "anyOf" in node or "$ref" in node:
         _check_reference(root, path, node)
-    elif node.get("type") not in _TYPES:
+    elif not isinstance(kind := node.get("type"), str) or kind not in _TYPES:
         raise SchemaOutsideDialect(path, f"type has to be one of {', '.join(sorted(_TYPES))}")
     if "enum" in node:
         _check_enum(path, node)
@@ -159,9 +159,12 @@ def _check_enum(path: str, node: Mapping[str, Json]) -> None:
 
 
 def _check_required(path: str, node: Mapping[str, Json]) -> None:
-    required = cast("Sequence[str]", node.get("required", ()))
-    properties = cast("Mapping[str, Json]", node.get("properties", {}))
-    if missing := [name for name in required if name not in properties]:
+    required, properties = node.get("required", ()), node.get("properties", {})
+    if not isinstance(properties, Mapping):
+        raise SchemaOutsideDialect(path, "properties has to be an object")
+    if not isinstance(required, Sequence) or isinstance(required, str):
+        raise SchemaOutsideDialect(path, "required has to be a list")
+    if missing := [str(name) for name in required if name not in properties]:
         raise SchemaOutsideDialect(path, f"required names no property: {', '.join(missing)}")
 
 

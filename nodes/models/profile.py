@@ -39,7 +39,7 @@ class Profile:
     context_tokens: int
     #: Room for an answer where nobody says how much.
     answer_tokens_default: int
-    #: Room for reasoning, which counts as output, by effort; "" is for an endpoint whose effort is not set.
+    #: Room for reasoning, which counts as output, by effort; "" is for the endpoint's own, where none is set.
     reasoning_tokens: Mapping[str, int]
     #: Whether temperature and seed are sent. Kimi refuses every value but its own with HTTP 400.
     sends_sampling: bool
@@ -48,7 +48,7 @@ class Profile:
     #: The names under which reasoning may come, in the order in which they are tried; the first is how it goes back.
     reasoning_in: tuple[str, ...]
     structured: Literal["json_schema"] = "json_schema"
-    #: What `reasoning_effort` may be; the last is the endpoint's own default. None is sent where this is empty.
+    #: What `reasoning_effort` may be, if one is set.
     efforts: tuple[str, ...] = ()
     price: Price | None = None
     #: The variables that may hold the key, the first that is set wins.
@@ -67,9 +67,8 @@ class Profile:
         return urlsplit(self.base_url).netloc.rpartition("@")[2]
 
     def reasoning_room(self, effort: str | None) -> int:
-        """Return the tokens to leave for reasoning at an effort; None is the endpoint's default."""
-        default = self.efforts[-1] if self.efforts else ""
-        return self.reasoning_tokens[effort or default]
+        """Return the tokens to leave for reasoning at an effort; None is the endpoint's own."""
+        return self.reasoning_tokens[effort or ""]
 
 
 _OTHER = "openai:"
@@ -83,7 +82,7 @@ _K3 = Profile(
     base_url="https://api.moonshot.ai/v1",
     context_tokens=1_048_576,
     answer_tokens_default=16_384,
-    reasoning_tokens={"low": 16_384, "high": 65_536, "max": 131_072},
+    reasoning_tokens={"": 131_072, "low": 16_384, "high": 65_536, "max": 131_072},
     sends_sampling=False,
     answer_tokens_field="max_completion_tokens",
     reasoning_in=("reasoning_content", "reasoning"),
@@ -159,6 +158,7 @@ def _other(name: str, base_url: str) -> Profile:
         # OpenAI's own reasoning models refuse the older name, which is the one that every server knows.
         answer_tokens_field="max_completion_tokens" if _is_openai(base_url) else "max_tokens",
         reasoning_in=("reasoning_content", "reasoning"),
+        efforts=("low", "medium", "high"),
         key_variables=("OPENAI_API_KEY",),
         needs_key=False,
     )

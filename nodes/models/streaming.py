@@ -5,9 +5,9 @@ choice, and hands the answer of a JSON schema to a parser that raises where an a
 all of it, always streams, and raises our errors.
 """
 
-from collections.abc import AsyncGenerator, AsyncIterator, Mapping
-from contextlib import aclosing
-from typing import Any, cast
+from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Mapping
+from contextlib import AbstractAsyncContextManager, aclosing, asynccontextmanager
+from typing import Any, Self, cast
 
 import httpx
 import openai
@@ -17,11 +17,12 @@ from langchain_core.messages import AIMessage, AIMessageChunk, BaseMessage
 from langchain_core.messages.ai import UsageMetadata
 from langchain_core.outputs import ChatGenerationChunk
 from langchain_openai.chat_models.base import BaseChatOpenAI
-from pydantic import Field
+from openai.resources.chat.completions import AsyncCompletions
+from pydantic import Field, model_validator
 from typing_extensions import override
 
 from nodes.models.base import Usage
-from nodes.models.errors import StreamCut, Told
+from nodes.models.errors import Malformed, StreamCut, Told
 from nodes.models.profile import Profile
 from nodes.models.translating import failure_of
 
@@ -40,6 +41,14 @@ class StreamingChat(BaseChatOpenAI):
 
     endpoint: Profile = Field(exclude=True)
     idle_seconds: float = Field(exclude=True)
+
+    @model_validator(mode="after")
+    def _to_this_endpoint(self) -> Self:
+        """Tell no endpoint what the SDK found in the environment for OpenAI, and read chunks as they come."""
+        client = cast("openai.AsyncOpenAI", self.root_async_client)
+        client.organization = client.project = None
+        self.async_client = _PlainCompletions(client.chat.completions)
+        return self
 
     @property
     @override
@@ -123,6 +132,8 @@ class StreamingChat(BaseChatOpenAI):
     def _check_end(self, seen: "_Seen", failure: Exception | None) -> None:
         """Raise what a stream that ended so comes to: complete is what said why it finished, whatever came after."""
         if failure is None:
+            if not seen.begun:
+                raise Malformed("there is no event of a stream in it", "", **seen.told)
             if not seen.finished:
                 raise StreamCut(self.endpoint.place, **seen.told)
             return
@@ -131,6 +142,28 @@ class StreamingChat(BaseChatOpenAI):
         raise failure_of(
             self.endpoint, failure, self.idle_seconds, begun=seen.begun, told=seen.told
         )
+
+
+class _PlainCompletions:
+    """The SDK's chat completions, with chunks as plain JSON.
+
+    LangChain would make it from the SDK's objects with pydantic's warnings on, which quote what an endpoint sends
+    otherwise than OpenAI does.
+    """
+
+    def __init__(self, completions: AsyncCompletions) -> None:
+        self._completions = completions
+
+    async def create(self, **payload: Any) -> AbstractAsyncContextManager[AsyncIterator[Any]]:
+        """Begin a stream."""
+        create = cast("Callable[..., Awaitable[openai.AsyncStream[Any]]]", self._completions.create)
+        return _plain(await create(**payload))
+
+
+@asynccontextmanager
+async def _plain(stream: openai.AsyncStream[Any]) -> AsyncGenerator[AsyncIterator[Any]]:
+    async with stream:
+        yield (chunk.model_dump(warnings=False) async for chunk in stream)
 
 
 class _Seen:

@@ -27,7 +27,7 @@ from nodes.models.profile import Profile
 from nodes.models.refusals import Refusal
 
 _UNAUTHORIZED, _PAYMENT_REQUIRED, _FORBIDDEN, _NOT_FOUND, _TOO_MANY = 401, 402, 403, 404, 429
-_SERVER_ERROR, _OVERLOADED = 500, 529
+_REFUSED, _SERVER_ERROR, _OVERLOADED = 400, 500, 529
 # Timeouts and conflicts on the endpoint's side (RFC 9110 and 8470): the same call may succeed.
 _PASSING = frozenset({408, 409, 425})
 
@@ -38,7 +38,7 @@ _FILTER = frozenset({"content_filter", "content_policy_violation"})
 _OVERFLOW = frozenset({"context_length_exceeded", "exceed_context_size_error"})
 _ENGINE = frozenset({"engine_overloaded_error", "overloaded_error"})
 _LIMIT = frozenset({"rate_limit_reached_error", "rate_limit_exceeded", "rate_limit_error"})
-_MODEL = frozenset({"resource_not_found_error", "model_not_found"})
+_MODEL = frozenset({"model_not_found"})
 _PERMISSION = frozenset({"permission_denied_error"})
 _SERVER = frozenset({"server_error", "internal_server_error", "internalservererror"})
 
@@ -110,6 +110,7 @@ def _by_account(profile: Profile, refusal: Refusal, told: Told) -> ModelError | 
     types, code = refusal.types, refusal.code
     if types & _KEY or code == _UNAUTHORIZED:
         return KeyRefused(profile.place, code or _UNAUTHORIZED, profile.key_variables, **told)
+    # Moonshot has one type for a model and an address that are not there.
     if types & _MODEL or (code == _NOT_FOUND and "model" in refusal.text.lower()):
         return UnknownModel(profile.place, profile.model, **told)
     if types & _PERMISSION or code == _FORBIDDEN:
@@ -127,8 +128,8 @@ def _by_status(profile: Profile, refusal: Refusal, told: Told) -> ModelError:
 
 def _what(refusal: Refusal) -> str:
     """Return what is wrong with the request, in our words or by a type that can hold nothing else."""
-    if refusal.code == _NOT_FOUND:
-        return "there is nothing at this address; see whether the base URL is right"
+    if refusal.code is not None and (refusal.code == _NOT_FOUND or refusal.code < _REFUSED):
+        return "nothing is at this address, or no longer; see whether the base URL is right"
     for pattern, cause in _CAUSES:
         if pattern.search(refusal.text):
             return cause

@@ -1,12 +1,12 @@
 """The endpoints beside chat completions, which are free: the models, the count of tokens and the balance."""
 
 import json
+from collections.abc import Collection
 
 from starlette.responses import JSONResponse, Response
 
 from tests.support.moonshot.chat import ChatRequest, JsonObject
 from tests.support.moonshot.refusals import NO_SUCH_URL, invalid, model_not_found
-from tests.support.moonshot.rules import MODELS
 from tests.support.moonshot.seen import Seen
 
 BALANCE = {"available_balance": 49.58894, "voucher_balance": 46.58893, "cash_balance": 3.00001}
@@ -14,15 +14,15 @@ BALANCE = {"available_balance": 49.58894, "voucher_balance": 46.58893, "cash_bal
 _CREATED = 1_784_160_000
 
 
-def free_answer(seen: Seen, window_tokens: int) -> Response:
+def free_answer(seen: Seen, models: Collection[str], window_tokens: int) -> Response:
     """Answer a request that is not a chat completion; raises `Refusal`."""
     match (seen.method, seen.path):
         case ("GET", "/v1/models"):
             return JSONResponse(
-                {"object": "list", "data": [_model(m, window_tokens) for m in MODELS]}
+                {"object": "list", "data": [_model(m, window_tokens) for m in models]}
             )
         case ("POST", "/v1/tokenizers/estimate-token-count"):
-            return _framed({"total_tokens": _estimated(ChatRequest(json_body(seen)))})
+            return _framed({"total_tokens": _estimated(ChatRequest(json_body(seen)), models)})
         case ("GET", "/v1/users/me/balance"):
             return _framed(BALANCE)
         case _:
@@ -40,8 +40,8 @@ def json_body(seen: Seen) -> JsonObject:
     return body
 
 
-def _estimated(request: ChatRequest) -> int:
-    if request.model not in MODELS:
+def _estimated(request: ChatRequest, models: Collection[str]) -> int:
+    if request.model not in models:
         raise model_not_found(request.model)
     return request.prompt_tokens
 

@@ -7,13 +7,12 @@ tests/k3_features), with texts as users have reported them. Where sources disagr
 
 import json
 import re
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 
 from tests.support.moonshot.chat import ChatRequest, JsonObject
 from tests.support.moonshot.refusals import invalid, model_not_found, token_limit_exceeded
 from tests.support.moonshot.schemas import violation
 
-MODELS = ("kimi-k3",)
 # K3 samples in one way only; whoever says another value is told so, whoever says this one is not.
 FIXED: dict[str, object] = {
     "temperature": 1,
@@ -29,9 +28,9 @@ _FUNCTION_NAME = re.compile(r"[A-Za-z][A-Za-z0-9_-]*")
 _FLAVORED = "Invalid request: {} is not a valid moonshot flavored json schema, details: <{}>"
 
 
-def check(request: ChatRequest, *, window_tokens: int) -> None:
+def check(request: ChatRequest, *, models: Collection[str], window_tokens: int) -> None:
     """Raise the `Refusal` that a request gets, if it breaks a rule."""
-    if request.model not in MODELS:
+    if request.model not in models:
         raise model_not_found(request.model)
     _check_sampling(request)
     _check_messages(request)
@@ -87,10 +86,10 @@ def _check_tool_results(messages: list[JsonObject]) -> None:
                 raise invalid(
                     f"Invalid request: tool_call_id {message.get('tool_call_id')} is not found"
                 )
-            waiting.remove(message["tool_call_id"])
+            waiting.remove(str(message["tool_call_id"]))
         else:
             _check_answered(waiting)
-            waiting = [call["id"] for call in message.get("tool_calls") or []]
+            waiting = [str(call.get("id")) for call in message.get("tool_calls") or []]
     _check_answered(waiting)
 
 

@@ -1,4 +1,4 @@
-"""The scripted Moonshot server; `moonshot_server` starts it. Brain, schedule and keys can be changed at any time.
+"""The scripted Moonshot server; `moonshot_server` starts it. Brain, schedule, keys and models can be changed at any time.
 
 Limits of what it stands for: a token is four characters (`chat.tokens_of`), the cache knows whole messages only, and nothing
 is limited by time. Files, web search and the Anthropic surface are not there.
@@ -37,6 +37,7 @@ from tests.support.moonshot.seen import Log, Outcome, Seen
 from tests.support.served import Served
 
 KEY = "sk-moonshot-test"
+MODEL = "kimi-k3"
 # K3's context window.
 WINDOW_TOKENS = 1_048_576
 # Brains that wait each hold a thread; more than any test asks at once.
@@ -45,7 +46,7 @@ _Result = TypeVar("_Result")
 
 
 class MoonshotServer:
-    """One server at `url`, with the `keys` that it knows and the `log` of all that reached it."""
+    """One server at `url`, with the `keys` and the `models` that it knows and the `log` of all that reached it."""
 
     def __init__(
         self,
@@ -53,12 +54,14 @@ class MoonshotServer:
         schedule: Schedule = (),
         *,
         keys: Iterable[str] = (KEY,),
+        models: Iterable[str] = (MODEL,),
         window_tokens: int = WINDOW_TOKENS,
         concurrency_max: int | None = None,
     ) -> None:
         self.brain = brain
         self.schedule = schedule
         self.keys = set(keys)
+        self.models = list(models)
         self.window_tokens = window_tokens
         self.concurrency_max = concurrency_max
         self.log = Log()
@@ -118,7 +121,7 @@ class MoonshotServer:
                 raise refusals.UNAUTHENTICATED
             if seen.call is not None:
                 return await self._chat(seen, seen.call)
-            response = free_answer(seen, self.window_tokens)
+            response = free_answer(seen, self.models, self.window_tokens)
         except Refusal as refusal:
             return _refuse(seen, refusal)
         seen.outcome = Outcome(response.status_code)
@@ -126,7 +129,7 @@ class MoonshotServer:
 
     async def _chat(self, seen: Seen, call: int) -> ASGIApp:
         request = ChatRequest(json_body(seen))
-        check(request, window_tokens=self.window_tokens)
+        check(request, models=self.models, window_tokens=self.window_tokens)
         if self.concurrency_max is not None and self.log.at_once > self.concurrency_max:
             raise refusals.CONCURRENCY
         fault = await self._ask(scheduled, self.schedule, call, request)
@@ -174,6 +177,7 @@ def moonshot_server(
     schedule: Schedule = (),
     *,
     keys: Iterable[str] = (KEY,),
+    models: Iterable[str] = (MODEL,),
     window_tokens: int = WINDOW_TOKENS,
     concurrency_max: int | None = None,
 ) -> Iterator[MoonshotServer]:
@@ -183,7 +187,12 @@ def moonshot_server(
     `concurrency_max` chat completions at once get a 429. Raises at the end what the brain or the schedule raised.
     """
     server = MoonshotServer(
-        brain, schedule, keys=keys, window_tokens=window_tokens, concurrency_max=concurrency_max
+        brain,
+        schedule,
+        keys=keys,
+        models=models,
+        window_tokens=window_tokens,
+        concurrency_max=concurrency_max,
     )
     with server.running():
         yield server
