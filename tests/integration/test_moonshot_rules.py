@@ -91,6 +91,11 @@ def test_tools_are_held_to_the_same_schemas_and_to_names(client: PlainClient) ->
     assert "must start with a letter" in said
 
 
+def test_a_message_has_one_of_four_roles(client: PlainClient) -> None:
+    for message in ({"role": "developer", "content": "Be brief."}, {"content": "Which lock?"}):
+        assert "position 0 is unknown" in refusal(client, messages=[message])
+
+
 def test_a_tool_call_can_only_be_required_where_there_are_tools(client: PlainClient) -> None:
     refusal(client, tool_choice="required")
     refusal(client, tool_choice="required", tools=[])

@@ -100,6 +100,9 @@ FLAWS: dict[str, tuple[Any, str]] = {
         object_of(a={"type": "integer", "enum": list(range(1001))}),
         "more than 1000 items",
     ),
+    "items that are no schema": (object_of(a={"type": "array", "items": True}), "be an object"),
+    "an empty union": (object_of(a={"anyOf": []}), "anyOf should be a list of schemas"),
+    "an empty enum": (object_of(a={"type": "string", "enum": []}), "enum should be a list"),
     "a schema that is too deep": (nested(31), "depth cannot be more than 30"),
     "too many properties": (object_of(**{f"a{n}": TEXT for n in range(3001)}), "3000 keys"),
 }
