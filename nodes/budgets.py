@@ -18,8 +18,8 @@ RESERVE: Final = 0.25
 class BudgetSpent(OperationFailed):
     """No further call may be made: the budget of the run or of the branch is used up."""
 
-    def __init__(self, what: str) -> None:
-        super().__init__(f"the budget {what} is used up", transient=False)
+    def __init__(self, what: str, used: str, left: str = "") -> None:
+        super().__init__(f"the budget of the {what} is used up ({used}){left}", transient=False)
 
 
 class Budget(BaseModel):

@@ -25,6 +25,7 @@ from nodes.prompts import prompt
 
 #: The kind of these operations in the journal.
 KIND = "model"
+_RESERVED = ", but for what is reserved for the report"
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,12 +67,11 @@ class Allowance:
         whole = sum(spent.values(), Spent())
         part = 1.0 if self.branch is None else 1.0 - RESERVE
         if told := self.run.used_up(whole, minutes, part):
-            reserve = "" if self.branch is None else ", but for what the report needs,"
-            raise BudgetSpent(f"of the run{reserve} ({told})")
+            raise BudgetSpent("run", told, "" if self.branch is None else _RESERVED)
         if self.branch is not None and (
             told := self.branch.used_up(spent.get(task_id, Spent()), minutes)
         ):
-            raise BudgetSpent(f"of the branch ({told})")
+            raise BudgetSpent("branch", told)
 
 
 @dataclass(frozen=True, slots=True)

@@ -122,7 +122,7 @@ class Course:
         backoff = self.patience.first_wait * 2.0 ** min(self._away, _DOUBLINGS_MAX)
         wait = min(backoff, self.patience.wait_max) * self._random.uniform(0.5, 1.0)
         wait = max(wait, error.retry_after or 0.0)
-        if self._waited + wait > self.patience.busy_seconds:
+        if self._waited + wait >= self.patience.busy_seconds:
             raise self._postponed(error, max(wait, self.patience.away_seconds)) from error
         self._away, self._waited = self._away + 1, self._waited + wait
         await self.clock.sleep(wait)

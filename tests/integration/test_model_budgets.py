@@ -30,7 +30,10 @@ async def test_a_run_without_budget_left_begins_no_branch_and_says_so(
             text = report_path(runtime.resources.reports, ended.run.run_id).read_text()
             spent = await used(runtime.ledger, ended.run.run_id)
     assert len(server.calls) == spent["calls"] == 1
-    assert "the budget of the run, but for what the report needs, is used up (1 of 1 calls)" in text
+    assert (
+        "the budget of the run is used up (1 of 1 calls), but for what is reserved for the report"
+        in text
+    )
 
 
 async def test_what_branches_leave_is_enough_to_write_the_report_with_the_model(

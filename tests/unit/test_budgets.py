@@ -42,7 +42,7 @@ def test_a_branch_leaves_a_quarter_of_the_budget_for_the_report() -> None:
     whole = Allowance(Budget(calls=10))
     branch = Allowance(Budget(calls=10), Budget())
     whole.check(spent, "@check", minutes=1)
-    with pytest.raises(BudgetSpent, match=r"but for what the report needs.*8 of 10 calls"):
+    with pytest.raises(BudgetSpent, match=r"8 of 10 calls.*but for what is reserved"):
         branch.check(spent, "t1", minutes=1)
 
 
@@ -50,5 +50,5 @@ def test_a_branch_has_a_budget_of_its_own() -> None:
     spent = {"t1": Spent(calls=5), "t2": Spent(calls=3)}
     branch = Allowance(Budget(), Budget(calls=5))
     branch.check(spent, "t2", minutes=1)
-    with pytest.raises(BudgetSpent, match=r"of the branch \(5 of 5 calls\)"):
+    with pytest.raises(BudgetSpent, match=r"of the branch is used up \(5 of 5 calls\)"):
         branch.check(spent, "t1", minutes=1)
