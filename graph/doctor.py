@@ -29,7 +29,7 @@ from ledger.sealing import used_keys
 from ledger.translation import wrap_errors
 from ledger.verification import Check
 from nodes.options import BadInput
-from nodes.researchers.extractive import ExtractiveResearcher
+from nodes.researchers.extractive import NAME
 from nodes.targets.smtp import MailBroken, mail_server, reach
 
 PYTHON_MIN = (3, 11)
@@ -170,7 +170,7 @@ async def _search(settings: Settings) -> Check:
 
 
 def _model(settings: Settings) -> Check:
-    if settings.model == ExtractiveResearcher.name:
+    if settings.model == NAME:
         return Check("model", ok=True, detail=f"{settings.model}: needs no language model")
     try:
         known = models.profile(settings, settings.model)
