@@ -7,6 +7,7 @@ SearXNG's interface: GET <address>?q=…&format=json answers {"results": [{"url"
 import asyncio
 import json
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, cast
@@ -20,6 +21,7 @@ from ledger.journal import Received
 from ledger.sources import NewSource
 from nodes.material import Hit, SearchResult
 from nodes.resources import Reading, Remote
+from nodes.tools.addresses import NoAddress, canonical_address
 from nodes.tools.documents import (
     DOCUMENT_BYTES_MAX,
     SNIFFED_BYTES,
@@ -162,15 +164,19 @@ async def _received(response: httpx.Response) -> Received:
 
 
 def _results(content: bytes, limit: int) -> SearchResult:
+    hits: dict[str, Hit] = {}
     try:
         results = cast("list[dict[str, Any]]", json.loads(content)["results"])
-        hits = [_hit(rank, result) for rank, result in enumerate(results[:limit])]
+        for rank, result in enumerate(results[:limit]):
+            with suppress(NoAddress):
+                uri = canonical_address(_text(result["url"]))
+                hits.setdefault(uri, Hit(uri, _text(result.get("title") or ""), 1 / (rank + 1)))
     # RecursionError: what is nested deeper than the parser goes.
     except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
         raise OperationFailed(
             "the search service gave no list of results", transient=False
         ) from error
-    return SearchResult(tuple(hit for hit in hits if _is_page(hit.uri)))
+    return SearchResult(tuple(hits.values()))
 
 
 def _place(request: httpx.Request) -> str:
@@ -178,21 +184,9 @@ def _place(request: httpx.Request) -> str:
     return str(request.url.copy_with(userinfo=b"", query=None, fragment=None))
 
 
-def _hit(rank: int, result: dict[str, Any]) -> Hit:
-    return Hit(_text(result["url"]), _text(result.get("title") or ""), 1 / (rank + 1))
-
-
 def _text(value: Any) -> str:
     """Return text that can be stored: JSON may name halves of characters."""
     return str(value).encode("utf-8", "replace").decode()
-
-
-def _is_page(address: str) -> bool:
-    try:
-        url = httpx.URL(address)
-    except httpx.InvalidURL:
-        return False
-    return url.scheme in {"http", "https"} and bool(url.host)
 
 
 def _source(uri: str, received: Received, extracted: Extracted) -> NewSource:

@@ -31,7 +31,20 @@ async def test_an_address_that_is_no_url_is_no_hit() -> None:
         {"url": "HTTPS://page.test/"}]}"""
     )
     found = await made(tool.search("q", 12))
-    assert [hit.uri for hit in found.hits] == ["HTTPS://page.test/"]
+    assert [hit.uri for hit in found.hits] == ["https://page.test/"]
+
+
+async def test_one_page_under_two_addresses_is_one_hit() -> None:
+    """Its first rank counts, and nothing of how a reader came to it is kept."""
+    tool = _answering(
+        b"""{"results": [{"url": "http://A.test/x?utm_source=y", "title": "first"}, {"url": "http://b.test/"},
+        {"url": "http://a.test:80/./x#part", "title": "second"}]}"""
+    )
+    found = await made(tool.search("q", 12))
+    assert [(hit.uri, hit.title) for hit in found.hits] == [
+        ("http://a.test/x", "first"),
+        ("http://b.test/", ""),
+    ]
 
 
 async def test_half_a_character_in_a_title_is_replaced() -> None:
