@@ -34,8 +34,13 @@ from nodes.resources import Progress, Resources, Silent, Workflow
 from nodes.targets.opening import Targets
 from nodes.targets.smtp import mail_server
 from nodes.tools.extractors import Extractors
+from nodes.tools.fetch.bodies import ACCEPTED_ENCODINGS
+from nodes.tools.fetch.pages import Pages
+from nodes.tools.fetch.pinned import PageTransport
+from nodes.tools.fetch.requests import Requester
+from nodes.tools.fetch.robots import Robots
 from nodes.tools.toolbox import RunToolbox
-from nodes.tools.web import REDIRECTS_MAX, TIMEOUT_SECONDS, WebSearch
+from nodes.tools.web import REDIRECTS_MAX, SEARCH_SECONDS_MAX, WebSearch
 
 # A page is parsed in one of these; each is a process, started when the first page comes.
 PAGE_READERS = 2
@@ -128,11 +133,19 @@ def researcher(model: str) -> Researcher:
 async def _web(settings: Settings, stack: AsyncExitStack) -> WebSearch | None:
     if settings.search_url is None:
         return None
+    certificates = httpx.create_ssl_context()
     client = httpx.AsyncClient(
-        timeout=TIMEOUT_SECONDS, follow_redirects=True, max_redirects=REDIRECTS_MAX
+        verify=certificates,
+        headers={"accept-encoding": ACCEPTED_ENCODINGS},
+        timeout=SEARCH_SECONDS_MAX,
+        follow_redirects=True,
+        max_redirects=REDIRECTS_MAX,
     )
+    await stack.enter_async_context(client)
+    transport = PageTransport(settings.egress, certificates)
+    requester = Requester(await stack.enter_async_context(transport), settings.egress)
     extractors = await stack.enter_async_context(Extractors(PAGE_READERS))
-    return WebSearch(settings.search_url, await stack.enter_async_context(client), extractors)
+    return WebSearch(settings.search_url, client, Pages(requester, Robots(requester)), extractors)
 
 
 def _targets(settings: Settings, ledger: Ledger, stack: AsyncExitStack) -> Targets:

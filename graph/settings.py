@@ -35,6 +35,7 @@ from nodes.options import Policy
 from nodes.sensitive import SensitiveRule
 from nodes.targets.email import checked_address
 from nodes.targets.smtp import mail_server
+from nodes.tools.fetch.egress import EgressPolicy, checked_network, checked_pattern
 
 PREFIX = "PERDURE_"
 FILE = "perdure.toml"
@@ -66,6 +67,14 @@ def _seal_key(value: SecretStr) -> SecretStr:
 def _web_address(value: str) -> str:
     TypeAdapter(HttpUrl).validate_python(value)
     return value
+
+
+def _hosts(value: list[str]) -> list[str]:
+    return [checked_pattern(text) for text in value]
+
+
+def _networks(value: list[str]) -> list[str]:
+    return [str(checked_network(text)) for text in value]
 
 
 def _separated(value: object) -> object:
@@ -118,6 +127,7 @@ def _database_name(value: str) -> str:
 _DATABASE_NAME = re.compile(r"[A-Za-z0-9_-]+")
 DatabaseName = Annotated[str, AfterValidator(_database_name)]
 DatabaseUrl = Annotated[SecretStr, AfterValidator(_database_url)]
+Hosts = Annotated[list[str], NoDecode, BeforeValidator(_separated), AfterValidator(_hosts)]
 Token = Annotated[SecretStr, AfterValidator(_token)]
 WebAddress = Annotated[str, AfterValidator(_web_address)]
 
@@ -149,6 +159,14 @@ class Settings(BaseSettings):
     """Documents of runs that name none: paths, or pydoc:topics, separated by commas."""
     search_url: WebAddress | None = None
     """A web search that answers as SearXNG does with format=json; unset, no web search."""
+    allowed_hosts: Hosts = Field(default_factory=list[str])
+    """The only hosts whose pages may be read, separated by commas; unset, those of the public internet."""
+    denied_hosts: Hosts = Field(default_factory=list[str])
+    """Hosts whose pages are never read."""
+    private_networks: Annotated[
+        list[str], NoDecode, BeforeValidator(_separated), AfterValidator(_networks)
+    ] = Field(default_factory=list[str])
+    """Networks of one's own (CIDR) whose pages may be read besides, separated by commas."""
     smtp_url: Annotated[SecretStr, AfterValidator(_mail_server)] | None = None
     """Where mail is handed in: smtp://user:password@host:587, or smtps://…"""
     mail_from: Annotated[str, AfterValidator(checked_address)] | None = None
@@ -190,6 +208,12 @@ class Settings(BaseSettings):
     def policy(self) -> Policy:
         """What is set for all runs."""
         return Policy(self.sensitive, self.two_persons)
+
+    @property
+    def egress(self) -> EgressPolicy:
+        """Where requests for pages may go."""
+        networks = tuple(checked_network(text) for text in self.private_networks)
+        return EgressPolicy(tuple(self.allowed_hosts), tuple(self.denied_hosts), networks)
 
     @classmethod
     @override

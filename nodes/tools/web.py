@@ -8,7 +8,7 @@ import asyncio
 import json
 from collections.abc import Mapping
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import partial
 from typing import Any, cast
 
@@ -22,36 +22,25 @@ from ledger.sources import NewSource
 from nodes.material import Hit, SearchResult
 from nodes.resources import Reading, Remote
 from nodes.tools.addresses import NoAddress, canonical_address
-from nodes.tools.documents import (
-    DOCUMENT_BYTES_MAX,
-    SNIFFED_BYTES,
-    Extracted,
-    Unreadable,
-    media_type_of,
-)
+from nodes.tools.documents import HTML, Extracted, Unreadable
 from nodes.tools.extractors import ExtractorLost, Extractors
+from nodes.tools.fetch.bodies import body_of
+from nodes.tools.fetch.outcomes import TRANSIENT, FetchFailed, place_of
+from nodes.tools.fetch.pages import Pages
+from nodes.tools.fetch.paywall import is_paywalled
 
-# Long enough for a slow page, short against the patience of a person who watches.
-TIMEOUT_SECONDS = 30.0
+# Long enough for a service that asks others, short against the patience of a person who watches.
+SEARCH_SECONDS_MAX = 30.0
 REDIRECTS_MAX = 5
-# What later tells a page's edition; no other header is kept, they may name the reader.
-_KEPT_HEADERS = ("content-type", "date", "etag", "last-modified")
+_OK = 200
+# A list of results is a few dozen kB.
+RESULTS_BYTES_MAX = 16 * 1024 * 1024
 # What asks for credentials, or for others (RFC 9110, 15.5.2, 15.5.4 and 15.5.8).
 _REFUSED = frozenset({401, 403, 407})
 # A person waits for a resume to begin.
 CHECK_SECONDS = 5.0
 # The setting that holds what a service is asked with.
 SETTING = "PERDURE_SEARCH_URL"
-_TRANSIENT = frozenset({408, 425, 429, 500, 502, 503, 504})
-
-
-class HttpRefused(OperationFailed):
-    """A server answered with an error."""
-
-    def __init__(self, place: str, status: int) -> None:
-        super().__init__(f"{place}: HTTP {status}", transient=status in _TRANSIENT)
-        self.place = place
-        self.status = status
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,6 +49,7 @@ class WebSearch:
 
     address: str
     client: httpx.AsyncClient
+    pages: Pages
     extractors: Extractors
     name: str = "web"
 
@@ -83,7 +73,7 @@ class WebSearch:
                 f"the web search does not answer now ({type(error).__name__}); its calls will tell"
             )
         if response.status_code in _REFUSED:
-            raise CredentialRefused(_place(response.request), response.status_code, SETTING)
+            raise CredentialRefused(place_of(response.request.url), response.status_code, SETTING)
         return "the web search knows us"
 
     def search(self, query: str, limit: int) -> Remote[SearchResult]:
@@ -96,19 +86,26 @@ class WebSearch:
 
     def read(self, uri: str) -> Remote[Reading]:
         """Return the call that fetches a page and extracts its text."""
-        return Remote(partial(self._get, uri, {}), partial(self._extracted, uri))
+        return Remote(partial(self.pages.fetch, uri), partial(self._extracted, uri))
 
     async def _ask(self, query: str) -> Received:
         try:
-            received = await self._get(self.address, {"q": query, "format": "json"})
-        except HttpRefused as error:
-            if error.status in _REFUSED:
-                raise CredentialRefused(error.place, error.status, SETTING) from error
-            raise
-        # The service's address may hold a key, and no result needs to know it.
-        return replace(received, detail={})
+            request = self.client.build_request(
+                "GET", self.address, params={"q": query, "format": "json"}
+            )
+            async with asyncio.timeout(SEARCH_SECONDS_MAX):
+                response = await self.client.send(request, stream=True)
+                try:
+                    return await _answer(response)
+                finally:
+                    await response.aclose()
+        except (httpx.HTTPError, httpx.InvalidURL, TimeoutError) as error:
+            place = place_of(httpx.URL(self.address))
+            raise OperationFailed(f"{place}: {type(error).__name__}", transient=True) from error
 
     async def _extracted(self, uri: str, received: Received) -> Reading:
+        if received.media_type.startswith(HTML) and is_paywalled(received.content):
+            raise FetchFailed(uri, "paywalled", "the page says that it is not accessible for free")
         try:
             extracted = await self.extractors.extract(received.content, received.media_type)
         except Unreadable as error:
@@ -118,49 +115,17 @@ class WebSearch:
             raise OperationFailed(reason, transient=lost) from error
         return Reading(_source(uri, received, extracted), _extraction(received.content, extracted))
 
-    async def _get(self, address: str, params: dict[str, str]) -> Received:
-        try:
-            request = self.client.build_request("GET", address, params=params or None)
-        except httpx.InvalidURL as error:
-            raise OperationFailed("an address that is no URL", transient=False) from error
-        try:
-            async with asyncio.timeout(TIMEOUT_SECONDS):
-                response = await self.client.send(request, stream=True)
-                try:
-                    return await _received(response)
-                finally:
-                    await response.aclose()
-        except (httpx.HTTPError, httpx.InvalidURL, TimeoutError) as error:
-            raise OperationFailed(
-                f"{_place(request)}: {type(error).__name__}", transient=True
-            ) from error
 
-
-async def _received(response: httpx.Response) -> Received:
-    """Return what came back, read only as far as a document may be long."""
-    place = _place(response.request)
-    if response.status_code >= httpx.codes.BAD_REQUEST:
-        raise HttpRefused(place, response.status_code)
-    if "," in response.headers.get("content-encoding", ""):
-        # Compressed twice, a few kB unpack to gigabytes before the first byte is counted.
-        raise OperationFailed(f"{place}: compressed more than once", transient=False)
-    body = bytearray()
-    async for chunk in response.aiter_bytes():
-        body += chunk
-        if len(body) > DOCUMENT_BYTES_MAX:
-            raise OperationFailed(f"{place}: larger than a document may be", transient=False)
-    content = bytes(body)
-    declared = response.headers.get("content-type")
-    detail = {
-        "url": str(response.url.copy_with(fragment=None)),
-        "redirects": [str(earlier.url) for earlier in response.history],
-        "status": response.status_code,
-        "headers": {
-            name: response.headers[name] for name in _KEPT_HEADERS if name in response.headers
-        },
-    }
-    media_type = media_type_of(response.url.path, content[:SNIFFED_BYTES], declared)
-    return Received(content, media_type, detail)
+async def _answer(response: httpx.Response) -> Received:
+    """Return what the service answered, read only as far as a list of results may be long."""
+    place, status = place_of(response.request.url), response.status_code
+    if status in _REFUSED:
+        raise CredentialRefused(place, status, SETTING)
+    if status != _OK:
+        raise OperationFailed(f"{place}: HTTP {status}", transient=status in TRANSIENT)
+    content = await body_of(response, RESULTS_BYTES_MAX)
+    # The service's address may hold a key, and no result needs to know it.
+    return Received(content, response.headers.get("content-type", ""), {})
 
 
 def _results(content: bytes, limit: int) -> SearchResult:
@@ -177,11 +142,6 @@ def _results(content: bytes, limit: int) -> SearchResult:
             "the search service gave no list of results", transient=False
         ) from error
     return SearchResult(tuple(hits.values()))
-
-
-def _place(request: httpx.Request) -> str:
-    """Return the address without what may hold a key or a question: its user and password, its query."""
-    return str(request.url.copy_with(userinfo=b"", query=None, fragment=None))
 
 
 def _text(value: Any) -> str:

@@ -26,6 +26,7 @@ from nodes.tools.passages import Readable
 from nodes.tools.reading import passages_of
 from nodes.tools.web import WebSearch
 from tests.support.inline import made
+from tests.support.open_web import open_pages
 
 
 class State(TypedDict, total=False):
@@ -169,9 +170,10 @@ async def work(
     async with (
         plain_pool(database_url, branches) as pool,
         httpx.AsyncClient() as client,
+        open_pages() as pages,
         Extractors(PAGE_READERS) as readers,
     ):
-        nodes = PlainCalls(WebSearch(search_url, client, readers))
+        nodes = PlainCalls(WebSearch(search_url, client, pages, readers))
         graph = nodes.graph().compile(checkpointer=AsyncPostgresSaver(pool))
         begun = (await graph.aget_state(config)).config["configurable"].get("checkpoint_id")
         state = await graph.ainvoke(

@@ -10,17 +10,24 @@ import pytest
 from ledger.errors import OperationFailed
 from nodes.tools.web import WebSearch
 from tests.support.inline import Inline, made
+from tests.support.open_web import pages_over
 
 Handler: TypeAlias = Callable[[httpx.Request], httpx.Response]
 
 
 def _tool(handler: Handler, address: str = "http://search.test/search") -> WebSearch:
-    client = httpx.AsyncClient(transport=httpx.MockTransport(handler), follow_redirects=True)
-    return WebSearch(address, client, Inline(1))
+    transport = httpx.MockTransport(handler)
+    client = httpx.AsyncClient(transport=transport, follow_redirects=True)
+    return WebSearch(address, client, pages_over(transport), Inline(1))
+
+
+def _response(content: bytes, **headers: str) -> httpx.Response:
+    """Return an answer that is still to be read, as one from a server is."""
+    return httpx.Response(200, stream=httpx.ByteStream(content), headers=headers)
 
 
 def _answering(content: bytes, **headers: str) -> WebSearch:
-    return _tool(lambda _: httpx.Response(200, content=content, headers=headers))
+    return _tool(lambda _: _response(content, **headers))
 
 
 async def test_an_address_that_is_no_url_is_no_hit() -> None:
@@ -78,14 +85,18 @@ async def test_a_failure_tells_no_password_and_no_key() -> None:
 async def test_a_page_that_is_compressed_twice_is_not_unpacked() -> None:
     """10 kB of it can hold 10 GB; no browser's server does that."""
     content = gzip.compress(gzip.compress(b"text"))
+
+    def answer(request: httpx.Request) -> httpx.Response:
+        if request.url.path == "/robots.txt":
+            return httpx.Response(404, stream=httpx.ByteStream(b""))
+        return _response(content, **{"content-encoding": "gzip, gzip"})
+
     with pytest.raises(OperationFailed, match="compressed more than once"):
-        await made(_answering(content, **{"content-encoding": "gzip, gzip"}).read("http://a/"))
+        await made(_tool(answer).read("http://a/"))
 
 
 async def test_what_is_kept_of_a_search_tells_no_key() -> None:
     """What came back is stored before anything is made of it, with where it came from."""
-    tool = _tool(
-        lambda _: httpx.Response(200, json={"results": []}), "http://search.test/s?key=canary"
-    )
+    tool = _tool(lambda _: _response(b'{"results": []}'), "http://search.test/s?key=canary")
     received = await tool.search("q", 1).receive()
     assert "canary" not in repr(received)
