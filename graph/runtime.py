@@ -23,6 +23,7 @@ from graph.seal_keys import seal_keys
 from graph.settings import Settings
 from graph.tracing import tracing
 from graph.versions import WORKFLOW_VERSION, fingerprint
+from graph.web import open_web
 from ledger.db import Ledger, Pool
 from ledger.faults import NO_FAULTS, Faults
 from ledger.sealing import used_keys
@@ -33,17 +34,7 @@ from nodes.researchers.extractive import ExtractiveResearcher
 from nodes.resources import Progress, Resources, Silent, Workflow
 from nodes.targets.opening import Targets
 from nodes.targets.smtp import mail_server
-from nodes.tools.extractors import Extractors
-from nodes.tools.fetch.bodies import ACCEPTED_ENCODINGS
-from nodes.tools.fetch.pages import Pages
-from nodes.tools.fetch.pinned import PageTransport
-from nodes.tools.fetch.requests import Requester
-from nodes.tools.fetch.robots import Robots
 from nodes.tools.toolbox import RunToolbox
-from nodes.tools.web import REDIRECTS_MAX, SEARCH_SECONDS_MAX, WebSearch
-
-# A page is parsed in one of these; each is a process, started when the first page comes.
-PAGE_READERS = 2
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,7 +96,7 @@ async def open_runtime(
             lease_seconds=settings.lease_seconds,
         )
         toolbox = RunToolbox(
-            ledger, settings.home / "index", await _web(settings, stack), tuple(settings.corpus)
+            ledger, settings.home / "index", await open_web(settings, stack), tuple(settings.corpus)
         )
         resources = Resources(
             ledger=ledger,
@@ -128,24 +119,6 @@ def researcher(model: str) -> Researcher:
             f"no model is called {model!r}; this version has: {ExtractiveResearcher.name}"
         )
     return ExtractiveResearcher()
-
-
-async def _web(settings: Settings, stack: AsyncExitStack) -> WebSearch | None:
-    if settings.search_url is None:
-        return None
-    certificates = httpx.create_ssl_context()
-    client = httpx.AsyncClient(
-        verify=certificates,
-        headers={"accept-encoding": ACCEPTED_ENCODINGS},
-        timeout=SEARCH_SECONDS_MAX,
-        follow_redirects=True,
-        max_redirects=REDIRECTS_MAX,
-    )
-    await stack.enter_async_context(client)
-    transport = PageTransport(settings.egress, certificates)
-    requester = Requester(await stack.enter_async_context(transport), settings.egress)
-    extractors = await stack.enter_async_context(Extractors(PAGE_READERS))
-    return WebSearch(settings.search_url, client, Pages(requester, Robots(requester)), extractors)
 
 
 def _targets(settings: Settings, ledger: Ledger, stack: AsyncExitStack) -> Targets:

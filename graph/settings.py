@@ -29,6 +29,7 @@ from pydantic_settings import (
 )
 from typing_extensions import override
 
+from graph.secrets import checked_reference
 from ledger.contracts import Contract
 from ledger.questions import Kind
 from nodes.options import Policy
@@ -158,7 +159,11 @@ class Settings(BaseSettings):
     )
     """Documents of runs that name none: paths, or pydoc:topics, separated by commas."""
     search_url: WebAddress | None = None
-    """A web search that answers as SearXNG does with format=json; unset, no web search."""
+    """Where the web search is asked; one that answers as SearXNG does with format=json, unless `search` names another."""
+    search: Literal["searxng", "tavily", "brave", "exa"] | None = None
+    """Which web search is asked; unset, the one at `search_url`, or none."""
+    search_key: Annotated[str, AfterValidator(checked_reference)] | None = None
+    """Where the key of the web search is: env:NAME or file:PATH, read at each call."""
     allowed_hosts: Hosts = Field(default_factory=list[str])
     """The only hosts whose pages may be read, separated by commas; unset, those of the public internet."""
     denied_hosts: Hosts = Field(default_factory=list[str])

@@ -1,8 +1,4 @@
-"""A web search as a tool: any search service that answers as SearXNG does, and the pages that it points to.
-
-SearXNG's interface: GET <address>?q=…&format=json answers {"results": [{"url", "title", "content"}, …]}
-(docs.searxng.org, Search API). Pages are fetched over HTTP and kept, bytes and text.
-"""
+"""A web search as a tool: a search service, and the pages that it points to, which are kept, bytes and text."""
 
 import asyncio
 import json
@@ -10,7 +6,7 @@ from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
-from typing import Any, cast
+from typing import Any
 
 import httpx
 
@@ -24,10 +20,11 @@ from nodes.resources import Reading, Remote
 from nodes.tools.addresses import NoAddress, canonical_address
 from nodes.tools.documents import HTML, Extracted, Unreadable
 from nodes.tools.extractors import ExtractorLost, Extractors
-from nodes.tools.fetch.bodies import body_of
+from nodes.tools.fetch.bodies import ACCEPTED_ENCODINGS, body_of
 from nodes.tools.fetch.outcomes import TRANSIENT, FetchFailed, place_of
 from nodes.tools.fetch.pages import Pages
 from nodes.tools.fetch.paywall import is_paywalled
+from nodes.tools.search.base import Provider
 
 # Long enough for a service that asks others, short against the patience of a person who watches.
 SEARCH_SECONDS_MAX = 30.0
@@ -35,19 +32,17 @@ REDIRECTS_MAX = 5
 _OK = 200
 # A list of results is a few dozen kB.
 RESULTS_BYTES_MAX = 16 * 1024 * 1024
-# What asks for credentials, or for others (RFC 9110, 15.5.2, 15.5.4 and 15.5.8).
-_REFUSED = frozenset({401, 403, 407})
+# As much of an error as tells what it is.
+COMPLAINT_BYTES_MAX = 64 * 1024
 # A person waits for a resume to begin.
 CHECK_SECONDS = 5.0
-# The setting that holds what a service is asked with.
-SETTING = "PERDURE_SEARCH_URL"
 
 
 @dataclass(frozen=True, slots=True)
 class WebSearch:
     """Searches by a service and reads the pages of its hits."""
 
-    address: str
+    provider: Provider
     client: httpx.AsyncClient
     pages: Pages
     extractors: Extractors
@@ -55,52 +50,55 @@ class WebSearch:
 
     @property
     def identity(self) -> Mapping[str, Json]:
-        """The service, by the digest of its place: a key in its address may be replaced in the middle of a run."""
-        place = str(httpx.URL(self.address).copy_with(userinfo=b"", query=None, fragment=None))
-        return {"name": self.name, "service": digest(place.encode())}
+        """The service, as its provider names it."""
+        return self.provider.identity
 
     async def check_credentials(self) -> str:
         """Say whether the service knows us; raises CredentialRefused.
 
         One that cannot be reached now is no reason to wait: its calls are tried again by themselves.
         """
+        request = self.provider.check()
+        if request is None:
+            return "the web search has a key; its calls will tell whether it is valid"
         try:
-            response = await self.client.head(
-                self.address, params={"format": "json"}, timeout=CHECK_SECONDS
-            )
-        except (httpx.HTTPError, httpx.InvalidURL) as error:
+            async with asyncio.timeout(CHECK_SECONDS):
+                response = await self.client.send(request, follow_redirects=True)
+        except (httpx.HTTPError, httpx.InvalidURL, TimeoutError) as error:
             return (
                 f"the web search does not answer now ({type(error).__name__}); its calls will tell"
             )
-        if response.status_code in _REFUSED:
-            raise CredentialRefused(place_of(response.request.url), response.status_code, SETTING)
+        if self.provider.is_refusal(response.status_code, b""):
+            place = place_of(response.request.url)
+            raise CredentialRefused(place, response.status_code, self.provider.setting)
         return "the web search knows us"
 
     def search(self, query: str, limit: int) -> Remote[SearchResult]:
         """Return the call that asks the service."""
 
         async def understand(received: Received) -> SearchResult:
-            return _results(received.content, limit)
+            return _results(self.provider, received.content, limit)
 
-        return Remote(partial(self._ask, query), understand)
+        return Remote(partial(self._ask, query, limit), understand)
 
     def read(self, uri: str) -> Remote[Reading]:
         """Return the call that fetches a page and extracts its text."""
         return Remote(partial(self.pages.fetch, uri), partial(self._extracted, uri))
 
-    async def _ask(self, query: str) -> Received:
+    async def _ask(self, query: str, limit: int) -> Received:
         try:
-            request = self.client.build_request(
-                "GET", self.address, params={"q": query, "format": "json"}
-            )
+            request = self.provider.request(query, limit)
+            request.headers["accept-encoding"] = ACCEPTED_ENCODINGS
             async with asyncio.timeout(SEARCH_SECONDS_MAX):
-                response = await self.client.send(request, stream=True)
+                response = await self.client.send(
+                    request, stream=True, follow_redirects=self.provider.follows_redirects
+                )
                 try:
-                    return await _answer(response)
+                    return await _answer(self.provider, response)
                 finally:
                     await response.aclose()
         except (httpx.HTTPError, httpx.InvalidURL, TimeoutError) as error:
-            place = place_of(httpx.URL(self.address))
+            place = place_of(httpx.URL(self.provider.address))
             raise OperationFailed(f"{place}: {type(error).__name__}", transient=True) from error
 
     async def _extracted(self, uri: str, received: Received) -> Reading:
@@ -116,23 +114,30 @@ class WebSearch:
         return Reading(_source(uri, received, extracted), _extraction(received.content, extracted))
 
 
-async def _answer(response: httpx.Response) -> Received:
+async def _answer(provider: Provider, response: httpx.Response) -> Received:
     """Return what the service answered, read only as far as a list of results may be long."""
     place, status = place_of(response.request.url), response.status_code
-    if status in _REFUSED:
-        raise CredentialRefused(place, status, SETTING)
     if status != _OK:
+        if await _is_refusal(provider, response):
+            raise CredentialRefused(place, status, provider.setting)
         raise OperationFailed(f"{place}: HTTP {status}", transient=status in TRANSIENT)
     content = await body_of(response, RESULTS_BYTES_MAX)
     # The service's address may hold a key, and no result needs to know it.
     return Received(content, response.headers.get("content-type", ""), {})
 
 
-def _results(content: bytes, limit: int) -> SearchResult:
+async def _is_refusal(provider: Provider, response: httpx.Response) -> bool:
+    """Say whether the service knows us no more: by the status alone, else by what it says beside it."""
+    if provider.is_refusal(response.status_code, b""):
+        return True
+    complaint = await body_of(response, COMPLAINT_BYTES_MAX, cut=True)
+    return provider.is_refusal(response.status_code, complaint)
+
+
+def _results(provider: Provider, content: bytes, limit: int) -> SearchResult:
     hits: dict[str, Hit] = {}
     try:
-        results = cast("list[dict[str, Any]]", json.loads(content)["results"])
-        for rank, result in enumerate(results[:limit]):
+        for rank, result in enumerate(provider.results(json.loads(content))[:limit]):
             with suppress(NoAddress):
                 uri = canonical_address(_text(result["url"]))
                 hits.setdefault(uri, Hit(uri, _text(result.get("title") or ""), 1 / (rank + 1)))

@@ -8,6 +8,7 @@ import httpx
 import pytest
 
 from ledger.errors import OperationFailed
+from nodes.tools.search.searxng import SearXNG
 from nodes.tools.web import WebSearch
 from tests.support.inline import Inline, made
 from tests.support.open_web import pages_over
@@ -18,7 +19,7 @@ Handler: TypeAlias = Callable[[httpx.Request], httpx.Response]
 def _tool(handler: Handler, address: str = "http://search.test/search") -> WebSearch:
     transport = httpx.MockTransport(handler)
     client = httpx.AsyncClient(transport=transport, follow_redirects=True)
-    return WebSearch(address, client, pages_over(transport), Inline(1))
+    return WebSearch(SearXNG(address), client, pages_over(transport), Inline(1))
 
 
 def _response(content: bytes, **headers: str) -> httpx.Response:
@@ -76,7 +77,10 @@ async def test_a_page_at_an_address_that_is_no_url_cannot_be_read() -> None:
 
 async def test_a_failure_tells_no_password_and_no_key() -> None:
     """Reasons of failures are stored, logged and printed in reports."""
-    tool = _tool(lambda _: httpx.Response(401), "http://me:canary@search.test/s?key=canary")
+    tool = _tool(
+        lambda _: httpx.Response(401, stream=httpx.ByteStream(b"")),
+        "http://me:canary@search.test/s?key=canary",
+    )
     with pytest.raises(OperationFailed) as failed:
         await made(tool.search("q", 1))
     assert str(failed.value).startswith("http://search.test/s refuses our credentials (HTTP 401)")

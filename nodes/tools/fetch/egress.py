@@ -42,6 +42,7 @@ _EMBEDDING = tuple(
 )
 # Azure's host answers guests here, with credentials among other things; the address itself is a public one.
 _METADATA = frozenset({IPv4Address("168.63.129.16")})
+_NO_HOST = "give names of hosts: example.org, .example.org or *.example.org"
 # What DNS names of hosts are made of, and `_`, which some have all the same.
 _NAME = re.compile("[a-z0-9._-]+")
 # A host whose last label is a number is an IPv4 address to resolvers, in whatever base (WHATWG URL, section 3.5).
@@ -112,12 +113,10 @@ def checked_pattern(text: str) -> str:
     try:
         url = httpx.URL(scheme="http", host=text.removeprefix(prefix))
     except httpx.InvalidURL:
-        raise ValueError(
-            f"{text!r} names no host; give example.org, .example.org or *.example.org"
-        ) from None
+        raise ValueError(_NO_HOST) from None
     host = host_of(url)
     if not (_NAME.fullmatch(host) or is_literal(host)):
-        raise ValueError(f"{text!r} names no host; give example.org, .example.org or *.example.org")
+        raise ValueError(_NO_HOST)
     return prefix + host
 
 
@@ -126,9 +125,7 @@ def checked_network(text: str) -> Network:
     try:
         return ip_network(text)
     except ValueError:
-        raise ValueError(
-            f"{text!r} is no network; give addresses like 10.0.0.0/8 or fd00::/8"
-        ) from None
+        raise ValueError("give networks like 10.0.0.0/8 or fd00::/8") from None
 
 
 def is_public(address: Address) -> bool:
