@@ -32,7 +32,6 @@ LedgerError
 ├── NotText                 text that is no valid Unicode
 └── OperationFailed         an outside call failed; `transient` says whether trying again may help
     └── CredentialRefused   a service knows us no more; the run waits for a valid key
-        └── CredentialMissing   there is no key where a setting says that it is
 """
 
 from collections.abc import Sequence
@@ -293,18 +292,6 @@ class CredentialRefused(OperationFailed):
         super().__init__(
             f"{place} refuses our credentials (HTTP {status}): a key may have expired; put a valid one into {setting},"
             " then `perdure resume` goes on",
-            transient=False,
-        )
-
-
-class CredentialMissing(CredentialRefused):
-    """There is no key where a setting says that it is; nobody was asked."""
-
-    def __init__(self, reference: str, setting: str) -> None:
-        OperationFailed.__init__(
-            self,
-            f"there is no key at {reference}, where {setting} says that it is: put a valid one there, then"
-            " `perdure resume` goes on",
             transient=False,
         )
 
