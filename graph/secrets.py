@@ -7,7 +7,7 @@ import os
 import re
 from pathlib import Path
 
-from ledger.errors import CredentialMissing
+from nodes.tools.search.base import CredentialMissing
 
 _REFERENCE = re.compile(r"env:[A-Za-z_][A-Za-z0-9_]*|file:.+")
 

@@ -15,9 +15,9 @@ from starlette.types import Receive, Scope, Send
 from graph.secrets import resolved
 from graph.settings import Settings, load_settings
 from graph.web import provider_of
-from ledger.errors import CredentialMissing, CredentialRefused, OperationFailed
+from ledger.errors import CredentialRefused, OperationFailed
 from nodes.options import BadInput
-from nodes.tools.search.base import Provider
+from nodes.tools.search.base import CredentialMissing, Provider
 from nodes.tools.web import WebSearch
 from tests.support.inline import Inline, made
 from tests.support.open_web import open_pages
@@ -39,7 +39,7 @@ ANSWERS: dict[str, Any] = {
 KEYED = ("tavily", "brave", "exa")
 
 
-class Service:
+class Endpoint:
     """A search service: answers `response`, and keeps what it was asked."""
 
     def __init__(self, response: Response) -> None:
@@ -94,8 +94,8 @@ async def searched(chosen: Provider, limit: int = 12) -> list[tuple[str, str]]:
 
 
 @pytest.mark.parametrize("name", ANSWERS)
-async def test_every_service_gives_the_same_hits(web: Site, key: Path, name: str) -> None:
-    service = Service(JSONResponse(ANSWERS[name]))
+async def test_all_services_give_the_same_hits(web: Site, key: Path, name: str) -> None:
+    service = Endpoint(JSONResponse(ANSWERS[name]))
     assert await searched(provider(name, web.answer("/search", service), key)) == FOUND
     method, headers, asked = service.requests[0]
     expected = {
@@ -149,10 +149,8 @@ async def test_brave_refuses_a_key_in_a_way_of_its_own(web: Site, key: Path) -> 
 
 
 @pytest.mark.parametrize("name", KEYED)
-async def test_a_key_is_not_carried_to_where_a_service_redirects(
-    web: Site, key: Path, name: str
-) -> None:
-    other = Service(JSONResponse(ANSWERS[name]))
+async def test_a_key_is_not_carried_to_another_place(web: Site, key: Path, name: str) -> None:
+    other = Endpoint(JSONResponse(ANSWERS[name]))
     address = web.answer("/search", RedirectResponse(web.answer("/other", other), status_code=307))
     with pytest.raises(OperationFailed, match="HTTP 307"):
         await searched(provider(name, address, key))
@@ -160,7 +158,7 @@ async def test_a_key_is_not_carried_to_where_a_service_redirects(
 
 
 async def test_a_key_is_read_anew_at_each_call(web: Site, key: Path) -> None:
-    service = Service(JSONResponse(ANSWERS["exa"]))
+    service = Endpoint(JSONResponse(ANSWERS["exa"]))
     chosen = provider("exa", web.answer("/search", service), key)
     await searched(chosen)
     replace_key(key, "canary-2")
@@ -169,7 +167,7 @@ async def test_a_key_is_read_anew_at_each_call(web: Site, key: Path) -> None:
 
 
 async def test_without_its_key_nobody_is_asked(web: Site, key: Path) -> None:
-    service = Service(JSONResponse(ANSWERS["exa"]))
+    service = Endpoint(JSONResponse(ANSWERS["exa"]))
     chosen = provider("exa", web.answer("/search", service), key)
     replace_key(key, "")
     with pytest.raises(CredentialMissing, match="PERDURE_SEARCH_KEY"):
@@ -208,8 +206,6 @@ def test_runs_in_progress_find_their_searches(key: Path) -> None:
         ({"search": "brave", "search_url": "http://x.test/"}, "PERDURE_SEARCH_KEY"),
     ],
 )
-def test_what_a_service_needs_is_named_where_it_is_missing(
-    given: dict[str, str], told: str
-) -> None:
+def test_what_a_search_needs_is_named_where_it_is_missing(given: dict[str, str], told: str) -> None:
     with pytest.raises(BadInput, match=told):
         provider_of(load_settings(**given))

@@ -6,6 +6,7 @@ from typing import Any, Protocol, TypeAlias
 import httpx
 
 from ledger.canonical import Json, digest
+from ledger.errors import CredentialRefused, OperationFailed
 
 #: Returns a key as it is now; raises CredentialMissing. Asked for at each call, so that a new key counts at once.
 Key: TypeAlias = Callable[[], str]
@@ -14,6 +15,18 @@ Key: TypeAlias = Callable[[], str]
 REFUSED = frozenset({401, 403, 407})
 #: The setting that holds where the key of a service is.
 KEY_SETTING = "PERDURE_SEARCH_KEY"
+
+
+class CredentialMissing(CredentialRefused):
+    """There is no key where a setting says that it is; nobody was asked, and the run waits for one."""
+
+    def __init__(self, reference: str, setting: str) -> None:
+        OperationFailed.__init__(
+            self,
+            f"there is no key at {reference}, where {setting} says that it is: put a valid one there, then"
+            " `perdure resume` goes on",
+            transient=False,
+        )
 
 
 class Provider(Protocol):
@@ -61,7 +74,7 @@ class Provider(Protocol):
         ...
 
 
-def service_of(address: str) -> str:
+def place_digest(address: str) -> str:
     """Return the digest of a service's place: a key in its address may be replaced in the middle of a run."""
     place = str(httpx.URL(address).copy_with(userinfo=b"", query=None, fragment=None))
     return digest(place.encode())
@@ -80,7 +93,7 @@ class Keyed:
     @property
     def identity(self) -> Mapping[str, Json]:
         """The service by its name and place."""
-        return {"name": "web", "provider": self.name, "service": service_of(self.address)}
+        return {"name": "web", "provider": self.name, "service": place_digest(self.address)}
 
     def check(self) -> httpx.Request | None:
         """Make sure that there is a key; whether it is valid, only a search that is paid for tells."""

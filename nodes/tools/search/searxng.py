@@ -10,7 +10,7 @@ from typing import Any
 import httpx
 
 from ledger.canonical import Json
-from nodes.tools.search.base import REFUSED, service_of
+from nodes.tools.search.base import REFUSED, place_digest
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,7 +25,7 @@ class SearXNG:
     @property
     def identity(self) -> Mapping[str, Json]:
         """The service by its place alone: so runs have named it since there were no others."""
-        return {"name": "web", "service": service_of(self.address)}
+        return {"name": "web", "service": place_digest(self.address)}
 
     def request(self, query: str, limit: int) -> httpx.Request:
         """Return the request for a query."""
