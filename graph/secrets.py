@@ -8,9 +8,21 @@ import re
 from collections.abc import Sequence
 from pathlib import Path
 
-from nodes.tools.search.base import CredentialMissing
+from ledger.errors import CredentialRefused, OperationFailed
 
 _REFERENCE = re.compile(r"env:[A-Za-z_][A-Za-z0-9_]*|file:.+")
+
+
+class CredentialMissing(CredentialRefused):
+    """There is no key where a setting says that it is; nobody was asked, and the run waits for one."""
+
+    def __init__(self, reference: str, setting: str) -> None:
+        OperationFailed.__init__(
+            self,
+            f"there is no key at {reference}, where {setting} says that it is: put a valid one there, then"
+            " `perdure resume` goes on",
+            transient=False,
+        )
 
 
 def checked_reference(text: str) -> str:

@@ -12,12 +12,12 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, RedirectResponse, Response
 from starlette.types import Receive, Scope, Send
 
-from graph.secrets import resolved
+from graph.secrets import CredentialMissing, resolved
 from graph.settings import Settings, load_settings
 from graph.web import provider_of
 from ledger.errors import CredentialRefused, OperationFailed
 from nodes.options import BadInput
-from nodes.tools.search.base import CredentialMissing, Provider
+from nodes.tools.search.base import Provider
 from nodes.tools.web import WebSearch
 from tests.support.inline import Inline, made
 from tests.support.open_web import open_pages

@@ -17,11 +17,12 @@ from ipaddress import (
     ip_address,
     ip_network,
 )
-from typing import TypeAlias
-
-import httpx
+from typing import TYPE_CHECKING, TypeAlias
 
 from nodes.tools.fetch.outcomes import Blocked, place_of
+
+if TYPE_CHECKING:
+    import httpx
 
 Address: TypeAlias = IPv4Address | IPv6Address
 Network: TypeAlias = IPv4Network | IPv6Network
@@ -61,7 +62,7 @@ class EgressPolicy:
     denied_hosts: Sequence[str] = ()
     private_networks: Sequence[Network] = ()
 
-    def check_url(self, url: httpx.URL) -> None:
+    def check_url(self, url: "httpx.URL") -> None:
         """Raise Blocked for an address that may not be asked, whatever its name stands for."""
         place = place_of(url)
         if url.scheme not in _PORTS:
@@ -101,7 +102,7 @@ class EgressPolicy:
             raise Blocked(place, f"port {port} is not for web pages")
 
 
-def host_of(url: httpx.URL) -> str:
+def host_of(url: "httpx.URL") -> str:
     """Return the host as it is compared: in ASCII, lower case, without the final dot and the zone of an address."""
     host = url.raw_host.decode("ascii").lower().rstrip(".")
     return host.partition("%")[0] if ":" in host else host
@@ -109,6 +110,9 @@ def host_of(url: httpx.URL) -> str:
 
 def checked_pattern(text: str) -> str:
     """Return a pattern of hosts as it is compared; raises ValueError for what can fit none."""
+    # Settings are read by every command, and most of them ask no host.
+    import httpx  # noqa: PLC0415
+
     prefix = next((each for each in ("*.", ".") if text.startswith(each)), "")
     try:
         url = httpx.URL(scheme="http", host=text.removeprefix(prefix))

@@ -4,11 +4,12 @@ The ledger's sources know `retained`, `changed`, `unavailable` and `forbidden`; 
 of the failed attempt, which reports quote.
 """
 
-from typing import Literal, TypeAlias
-
-import httpx
+from typing import TYPE_CHECKING, Literal, TypeAlias
 
 from ledger.errors import OperationFailed
+
+if TYPE_CHECKING:
+    import httpx
 
 #: unavailable   it is not there, or its server does not answer as it should
 #: forbidden     it is not for everybody, or robots.txt asks programs not to read it
@@ -52,6 +53,6 @@ def refusal(place: str, status: int) -> FetchFailed:
     return FetchFailed(place, "unavailable", why, transient=transient)
 
 
-def place_of(url: httpx.URL) -> str:
+def place_of(url: "httpx.URL") -> str:
     """Return the address without what may hold a key or a question: its user and password, its query."""
     return str(url.copy_with(userinfo=b"", query=None, fragment=None))

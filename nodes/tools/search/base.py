@@ -6,27 +6,14 @@ from typing import Any, Protocol, TypeAlias
 import httpx
 
 from ledger.canonical import Json, digest
-from ledger.errors import CredentialRefused, OperationFailed
 
-#: Returns a key as it is now; raises CredentialMissing. Asked for at each call, so that a new key counts at once.
+#: Returns a key as it is now; raises CredentialRefused. Asked for at each call, so that a new key counts at once.
 Key: TypeAlias = Callable[[], str]
 
 # What asks for credentials, or for others (RFC 9110, 15.5.2, 15.5.4 and 15.5.8).
 REFUSED = frozenset({401, 403, 407})
 #: The setting that holds where the key of a service is.
 KEY_SETTING = "PERDURE_SEARCH_KEY"
-
-
-class CredentialMissing(CredentialRefused):
-    """There is no key where a setting says that it is; nobody was asked, and the run waits for one."""
-
-    def __init__(self, reference: str, setting: str) -> None:
-        OperationFailed.__init__(
-            self,
-            f"there is no key at {reference}, where {setting} says that it is: put a valid one there, then"
-            " `perdure resume` goes on",
-            transient=False,
-        )
 
 
 class Provider(Protocol):
@@ -58,7 +45,7 @@ class Provider(Protocol):
         ...
 
     def request(self, query: str, limit: int) -> httpx.Request:
-        """Return the request for the best hits; raises CredentialMissing."""
+        """Return the request for the best hits; raises CredentialRefused."""
         ...
 
     def check(self) -> httpx.Request | None:

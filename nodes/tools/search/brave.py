@@ -26,7 +26,7 @@ class Brave(Keyed):
         super().__init__(key, address)
 
     def request(self, query: str, limit: int) -> httpx.Request:
-        """Return the request for a query; raises CredentialMissing."""
+        """Return the request for a query; raises CredentialRefused."""
         asked: dict[str, str | int] = {
             "q": query,
             "count": min(limit, RESULTS_MAX),

@@ -22,7 +22,7 @@ class Exa(Keyed):
         super().__init__(key, address)
 
     def request(self, query: str, limit: int) -> httpx.Request:
-        """Return the request for a query; raises CredentialMissing."""
+        """Return the request for a query; raises CredentialRefused."""
         body = {"query": query, "numResults": limit}
         headers = {"x-api-key": self.key()}
         return httpx.Request("POST", self.address, json=body, headers=headers)

@@ -23,7 +23,7 @@ class Tavily(Keyed):
         super().__init__(key, address)
 
     def request(self, query: str, limit: int) -> httpx.Request:
-        """Return the request for a query; raises CredentialMissing."""
+        """Return the request for a query; raises CredentialRefused."""
         body = {"query": query, "max_results": min(limit, RESULTS_MAX)}
         headers = {"authorization": f"Bearer {self.key()}"}
         return httpx.Request("POST", self.address, json=body, headers=headers)
