@@ -51,7 +51,7 @@ crash: .venv/has-tests ## Harm runs at every boundary in every way, and at pairs
 tamper: .venv/has-tests ## Edit, exchange, delete and add in every table that a resume reads, each change on a copy (about five minutes)
 	@PERDURE_TEST_WHOLE=1 $(RUN) pytest -q -s tests/faults/test_tampered_runs.py
 
-properties: .venv/has-tests ## Play a thousand lives of effects, in every order of sends, deaths, takeovers and people's words (about half an hour)
+properties: .venv/has-tests ## Play a thousand lives of effects and a thousand of reviews, in every order of sends, deaths, takeovers and people's words (about an hour)
 	@PERDURE_TEST_WHOLE=1 $(RUN) pytest -q -s tests/properties -o timeout=7200
 
 test-postgres15: .venv/has-tests ## Run the tests on a system PostgreSQL 15
