@@ -87,6 +87,8 @@ class World:
 
 
 KNOWN = b"HTTP/1.1 204 No Content\r\nConnection: close\r\n\r\n"
+ROBOTS = "robots.txt"
+NO_RULES = b"HTTP/1.1 404 Not Found\r\nContent-Length: 0\r\nConnection: close\r\n\r\n"
 
 
 @dataclass
@@ -144,8 +146,14 @@ class Outside:
     async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         try:
             name, request = await _read(reader)
-            # A HEAD asks whether the key is known, and for nothing that anybody counts.
-            answer = await self._processed(name, request) if request.method != "HEAD" else KNOWN
+            # A HEAD asks whether the key is known, robots.txt for leave: nothing that anybody counts.
+            answer: bytes | None
+            if request.method == "HEAD":
+                answer = KNOWN
+            elif name == ROBOTS:
+                answer = NO_RULES
+            else:
+                answer = await self._processed(name, request)
             if answer is not None:
                 writer.write(answer)
         except (ConnectionError, asyncio.IncompleteReadError):
@@ -200,7 +208,7 @@ async def _read(reader: asyncio.StreamReader) -> tuple[str, Request]:
     }
     method, target, _ = first.split(" ")
     address = urlsplit(target)
-    _, name, path = address.path.split("/", 2)
+    name, _, path = address.path.removeprefix("/").partition("/")
     query = parse_qs(address.query).get("q", [None])[0]
     key = headers.get("idempotency-key", "").strip('"')
     body = await reader.readexactly(int(headers.get("content-length", 0)))
