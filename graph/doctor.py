@@ -16,8 +16,8 @@ import httpx
 from psycopg.conninfo import conninfo_to_dict
 from pydantic import SecretStr
 
-from graph import models
 from graph.cluster import EmbeddedPostgresFailed
+from graph.model_checks import model_checks
 from graph.opening import connect, open_database
 from graph.seal_keys import FILE, known_keys
 from graph.settings import Settings, SettingsInvalid, load_settings
@@ -30,7 +30,6 @@ from ledger.sealing import used_keys
 from ledger.translation import wrap_errors
 from ledger.verification import Check
 from nodes.options import BadInput
-from nodes.researchers.extractive import NAME
 from nodes.targets.smtp import MailBroken, mail_server, reach
 
 PYTHON_MIN = (3, 11)
@@ -66,7 +65,7 @@ async def examine() -> tuple[Check, ...]:
         _home(settings.home),
         *await _database(settings),
         await _search(settings),
-        _model(settings),
+        *await model_checks(settings),
         await _mail(settings),
         *[await _other_database(name, url) for name, url in settings.databases.items()],
     )
@@ -179,16 +178,6 @@ async def _asked(host: str, request: httpx.Request) -> Check:
     except (ValueError, KeyError, TypeError):
         return Check("web search", ok=False, detail=f"{host} gives no list of results as JSON")
     return Check("web search", ok=True, detail=f"{host} answers, {len(results)} results")
-
-
-def _model(settings: Settings) -> Check:
-    if settings.model == NAME:
-        return Check("model", ok=True, detail=f"{settings.model}: needs no language model")
-    try:
-        known = models.profile(settings, settings.model)
-    except BadInput as error:
-        return Check("model", ok=False, detail=str(error))
-    return Check("model", ok=True, detail=f"{settings.model} at {known.place}")
 
 
 async def _mail(settings: Settings) -> Check:

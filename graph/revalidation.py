@@ -52,7 +52,7 @@ async def _policies(_runtime: Runtime, run: Run) -> str:
 
 
 async def _model(runtime: Runtime, run: Run) -> str:
-    return runtime.resources.researchers.check(_options(run).model)
+    return await runtime.resources.researchers.check_now(_options(run).model)
 
 
 async def _tools(runtime: Runtime, run: Run) -> str:

@@ -151,6 +151,10 @@ class Researchers(Protocol):
         """Say who thinks under this name; raises BadInput where nobody does."""
         ...
 
+    async def check_now(self, model: str) -> str:
+        """Say the same, and what its endpoint says of model and key now; raises CredentialRefused, too."""
+        ...
+
 
 @dataclass(frozen=True, slots=True)
 class Workflow:

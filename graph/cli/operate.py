@@ -141,6 +141,8 @@ def _put_swept(swept: "Swept") -> None:
 def doctor(*, as_json: AsJson = False) -> None:
     """Check what a run needs: settings, database, folders, search service, model.
 
+    Where a language model is set its endpoint is asked, which costs three short answers.
+
     Exit code 0 when all is well and 1 when anything is not.
     """
     tell(asyncio.run(checks.examine()), as_json=as_json)

@@ -4,9 +4,9 @@ One ask is one HTTP call, in the two halves of the journal: `receive` calls and 
 nobody and makes a value of it. Nothing here tries again: that is for whoever holds the budget of a run.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Literal, Protocol
+from typing import Any, Literal, Protocol
 
 from ledger.canonical import Json
 from ledger.journal import Received
@@ -86,6 +86,16 @@ class Reply:
     fingerprint: str | None
 
 
+@dataclass(frozen=True, slots=True)
+class Streamed:
+    """An answer put together; `content` is canonical JSON as `Model.receive` has it, `tools` the names that it calls."""
+
+    content: bytes
+    reasoned: bool
+    tools: tuple[str, ...]
+    usage: Usage
+
+
 class Model(Protocol):
     """A language model at an endpoint."""
 
@@ -109,6 +119,14 @@ class Model(Protocol):
 
         Its members: content, reasoning, finish_reason, usage, response_id, model, fingerprint. Raises ModelError.
         """
+        ...
+
+    async def streamed(self, messages: Sequence[Message], **members: Any) -> Streamed:
+        """Make ONE HTTP call with these members of the request, and put its answer together. Raises ModelError."""
+        ...
+
+    async def look_up(self, path: str, body: Mapping[str, Json] | None = None) -> Json:
+        """Return the JSON at an address of the endpoint's: a GET, or a POST of `body`. Raises ModelError."""
         ...
 
     def understand(self, ask: Ask, received: Received) -> Reply:

@@ -24,20 +24,24 @@ from langchain_core.runnables.config import ensure_config
 from langsmith.run_helpers import (
     tracing_context,  # pyright: ignore[reportUnknownVariableType]  # one argument is partly unknown
 )
+from openai import RequestOptions
 
 from ledger.canonical import Json, canonical
 from ledger.errors import NotText
 from ledger.journal import Received
 from nodes.models.answers import understood
-from nodes.models.base import Ask, Message, Reply, Usage
+from nodes.models.base import Ask, Message, Reply, Streamed, Usage
 from nodes.models.errors import ContextOverflow, KeyRefused, Malformed
 from nodes.models.profile import Profile
-from nodes.models.streaming import REASONING, StreamingChat, usage_of
+from nodes.models.streaming import FAILURES, REASONING, StreamingChat, usage_of
+from nodes.models.translating import failure_of
 
 # K3 may think for minutes before its first word, but then its thoughts are streamed; and an endpoint that is overloaded
 # holds a request for long before it answers.
 IDLE_SECONDS = 300.0
 CONNECT_SECONDS = 15.0
+# What costs nothing is no work for the endpoint either.
+LOOK_UP_SECONDS = 10.0
 SEED = 0
 
 # English takes four bytes a token, code three, Chinese three to four: rather too many tokens than too few.
@@ -97,22 +101,39 @@ class ChatModel:
         A context that the endpoint says is smaller than was known is kept to from then on.
         """
         try:
-            return await self._received(ask)
+            answer = await self.streamed(
+                ask.messages, max_tokens=self._room(ask), response_format=response_format(ask)
+            )
         except ContextOverflow as error:
             if error.limit is not None and error.limit < self.profile.context_tokens:
                 self.profile = replace(self.profile, context_tokens=error.limit)
             raise
+        return Received(answer.content, "application/json", {"endpoint": self.profile.place})
 
-    async def _received(self, ask: Ask) -> Received:
+    async def streamed(self, messages: Sequence[Message], **members: Any) -> Streamed:
+        """Make ONE HTTP call with these members of the request, and put its answer together. Raises ModelError."""
         answer = _Assembled()
         with _traced_by_the_step():
-            async for part in self._chat.astream(
-                [_message(message) for message in ask.messages],
-                max_tokens=self._room(ask),
-                response_format=_response_format(ask),
-            ):
+            async for part in self._chat.astream([_message(each) for each in messages], **members):
                 answer.take(part)
-        return Received(answer.content(), "application/json", {"endpoint": self.profile.place})
+        return answer.streamed()
+
+    async def look_up(self, path: str, body: Mapping[str, Json] | None = None) -> Json:
+        """Return the JSON at an address of the endpoint's: a GET, or a POST of `body`. Raises ModelError."""
+        client, failure = self._chat.root_async_client, None
+        options: RequestOptions = {"timeout": LOOK_UP_SECONDS}
+        try:
+            response = (
+                await client.get(path, cast_to=httpx.Response, options=options)
+                if body is None
+                else await client.post(path, cast_to=httpx.Response, body=body, options=options)
+            )
+            told: Json = response.json()
+        except FAILURES as error:
+            failure = error
+        else:
+            return told
+        raise failure_of(self.profile, failure, LOOK_UP_SECONDS, begun=False, told={})
 
     def understand(self, ask: Ask, received: Received) -> Reply:
         """Return what was received as a value of the schema; calls nobody."""
@@ -187,7 +208,8 @@ def _message(message: Message) -> BaseMessage:
             return AIMessage(message.content, additional_kwargs=kept)
 
 
-def _response_format(ask: Ask) -> dict[str, Any]:
+def response_format(ask: Ask) -> dict[str, Any]:
+    """Return the member of a request that asks for an answer of the schema."""
     schema = {"name": ask.schema_name, "schema": ask.schema, "strict": True}
     return {"type": "json_schema", "json_schema": schema}
 
@@ -203,11 +225,12 @@ def _client_version() -> str:
 
 @dataclass(slots=True)
 class _Assembled:
-    """An answer as its parts come."""
+    """An answer as its parts come; `tools` are the names of the tools that it calls."""
 
     words: list[str] = field(default_factory=list[str])
     thoughts: list[str] = field(default_factory=list[str])
     usage: Usage = field(default_factory=Usage)
+    tools: list[str] = field(default_factory=list[str])
     said: dict[str, Any] = field(default_factory=dict[str, Any])
     response_id: str | None = None
 
@@ -215,14 +238,18 @@ class _Assembled:
         """Add a part."""
         self.words.append(part.text)
         self.thoughts.append(part.additional_kwargs.get(REASONING, ""))
+        self.tools += [name for call in part.tool_call_chunks if (name := call["name"])]
         self.said |= part.response_metadata
         if part.usage_metadata:
             self.usage = usage_of(part.usage_metadata)
         if part.id and not part.id.startswith("lc_run-"):
             self.response_id = self.response_id or part.id
 
-    def content(self) -> bytes:
-        """Return it as canonical JSON. Raises Malformed for text that is none."""
+    def streamed(self) -> Streamed:
+        """Return it whole. Raises Malformed for text that is none."""
+        return Streamed(self._content(), any(self.thoughts), tuple(self.tools), self.usage)
+
+    def _content(self) -> bytes:
         reasoning = _joined(self.thoughts)
         body: Json = {
             "content": _joined(self.words),

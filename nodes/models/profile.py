@@ -48,6 +48,8 @@ class Profile:
     #: The names under which reasoning may come, in the order in which they are tried; the first is how it goes back.
     reasoning_in: tuple[str, ...]
     structured: Literal["json_schema"] = "json_schema"
+    #: How a tool call can be demanded; K2 refuses `required`, and K3 ignores the name of a tool.
+    tool_choice: Literal["required", "auto"] = "required"
     #: What `reasoning_effort` may be, if one is set.
     efforts: tuple[str, ...] = ()
     price: Price | None = None
@@ -65,6 +67,11 @@ class Profile:
     def place(self) -> str:
         """The host, and the port if it is an unusual one, as errors and records name the endpoint."""
         return urlsplit(self.base_url).netloc.rpartition("@")[2]
+
+    @property
+    def endpoint(self) -> str:
+        """Model and place: what is found out about it is kept under this name."""
+        return f"{self.name} at {self.place}"
 
     def reasoning_room(self, effort: str | None) -> int:
         """Return the tokens to leave for reasoning at an effort; None is the endpoint's own."""
@@ -97,6 +104,7 @@ _K2 = replace(
     model="kimi-k2.6",
     context_tokens=262_144,
     reasoning_tokens={"": 65_536},
+    tool_choice="auto",
     efforts=(),
     price=None,
 )

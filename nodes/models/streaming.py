@@ -31,7 +31,7 @@ REASONING = "reasoning_content"
 
 # What the SDK, LangChain and the connection raise, and what they raise over a stream that is not of the protocol: they
 # look into chunks without asking whether the members are there.
-_FAILURES = (
+FAILURES = (
     openai.APIError, httpx.HTTPError, ValueError, KeyError, TypeError, AttributeError, IndexError,
 )  # fmt: skip
 
@@ -121,7 +121,7 @@ class StreamingChat(BaseChatOpenAI):
                     part = await anext(stream)
                 except StopAsyncIteration:
                     break
-                except _FAILURES as error:
+                except FAILURES as error:
                     failure = error
                     break
                 seen.take(part)

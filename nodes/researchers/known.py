@@ -3,12 +3,17 @@
 from dataclasses import dataclass, field
 from urllib.parse import urlsplit
 
+from ledger import endpoints
 from ledger.db import Ledger
 from ledger.runs import Run
 from nodes.clock import Clock, SystemClock
 from nodes.models.courses import Patience
 from nodes.models.endpoints import Endpoint, Endpoints
-from nodes.options import RunOptions
+from nodes.models.errors import UnknownModel
+from nodes.models.listing import known_now
+from nodes.models.outcomes import QUESTIONS
+from nodes.models.profile import Profile
+from nodes.options import BadInput, RunOptions
 from nodes.researchers.base import Researcher
 from nodes.researchers.extractive import NAME, VERSION, ExtractiveResearcher
 from nodes.researchers.model import ModelResearcher
@@ -53,6 +58,28 @@ class KnownResearchers:
             return f"{model} {VERSION}"
         profile = self.endpoints.of(model).model.profile
         return f"{model} at {urlsplit(profile.base_url).hostname}"
+
+    async def check_now(self, model: str) -> str:
+        """Ask the endpoint for model and key, and say what `perdure doctor` found out about it.
+
+        Raises BadInput for a model that it does not know, CredentialRefused for a key that it refuses.
+        """
+        said = self.check(model)
+        if model == NAME:
+            return said
+        asked = self.endpoints.of(model).model
+        try:
+            now = await known_now(asked)
+        except UnknownModel as error:
+            raise BadInput(error.reason) from None
+        return f"{said}, {now}; {await self._verified(asked.profile)}"
+
+    async def _verified(self, profile: Profile) -> str:
+        async with self.ledger.transaction() as tx:
+            kept = await endpoints.kept(tx, profile.endpoint)
+        told = [f"{name} {kept[name].verdict}" for name in QUESTIONS if name in kept]
+        left = [name for name in QUESTIONS if name not in kept]
+        return ", ".join([*told, *(f"{name} not verified" for name in left)])
 
 
 def _leaves(endpoint: Endpoint) -> bool:

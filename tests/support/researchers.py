@@ -55,6 +55,10 @@ class Always:
         """Say its name."""
         return self.researcher.name
 
+    async def check_now(self, model: str) -> str:
+        """Say its name."""
+        return self.check(model)
+
 
 def thinking(runtime: Runtime, researcher: Attentive) -> Runtime:
     """Return the runtime with another researcher."""
