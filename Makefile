@@ -51,7 +51,7 @@ crash: .venv/has-tests ## Harm runs at every boundary in every way, and at pairs
 tamper: .venv/has-tests ## Edit, exchange, delete and add in every table that a resume reads, each change on a copy (about five minutes)
 	@PERDURE_TEST_WHOLE=1 $(RUN) pytest -q -s tests/faults/test_tampered_runs.py
 
-properties: .venv/has-tests ## Play a thousand lives of effects, in every order of sends, deaths, takeovers and people's words (about half an hour)
+properties: .venv/has-tests ## Play a thousand lives of effects and a thousand of reviews, in every order of sends, deaths, takeovers and people's words (about an hour)
 	@PERDURE_TEST_WHOLE=1 $(RUN) pytest -q -s tests/properties -o timeout=7200
 
 models: .venv/has-tests ## Play every failure of a model's endpoint at every call of a run (more than 200 schedules, some minutes)

@@ -21,15 +21,16 @@ from graph.cluster import EmbeddedPostgresFailed
 from graph.opening import connect, open_database
 from graph.seal_keys import FILE, known_keys
 from graph.settings import Settings, SettingsInvalid, load_settings
+from graph.web import provider_of
 from ledger.db import Connection
 from ledger.deliveries import reachable
-from ledger.errors import LedgerError, SealKeyMissing
+from ledger.errors import CredentialRefused, LedgerError, SealKeyMissing
 from ledger.migrate import migrations, pending
 from ledger.sealing import used_keys
 from ledger.translation import wrap_errors
 from ledger.verification import Check
 from nodes.options import BadInput
-from nodes.researchers.extractive import ExtractiveResearcher
+from nodes.researchers.extractive import NAME
 from nodes.targets.smtp import MailBroken, mail_server, reach
 
 PYTHON_MIN = (3, 11)
@@ -152,13 +153,24 @@ def _place(settings: Settings, url: str) -> str:
 
 
 async def _search(settings: Settings) -> Check:
-    if settings.search_url is None:
-        return Check("web search", ok=True, detail="none is set; runs search their corpus only")
-    host = httpx.URL(settings.search_url).host
-    query = {"q": "perdure", "format": "json"}
+    try:
+        provider = provider_of(settings)
+        if provider is None:
+            return Check("web search", ok=True, detail="none is set; runs search their corpus only")
+        host = httpx.URL(provider.address).host
+        if provider.check() is None:  # a search would cost something
+            return Check(
+                "web search", ok=True, detail=f"{provider.name} at {host}; its key is there"
+            )
+    except (BadInput, CredentialRefused) as error:
+        return Check("web search", ok=False, detail=str(error))
+    return await _asked(host, provider.request("perdure", 1))
+
+
+async def _asked(host: str, request: httpx.Request) -> Check:
     try:
         async with httpx.AsyncClient(timeout=SEARCH_SECONDS_MAX) as client:
-            response = await client.get(settings.search_url, params=query)
+            response = await client.send(request)
             results = response.raise_for_status().json()["results"]
     except httpx.HTTPStatusError as error:
         return Check("web search", ok=False, detail=f"{host}: HTTP {error.response.status_code}")
@@ -170,7 +182,7 @@ async def _search(settings: Settings) -> Check:
 
 
 def _model(settings: Settings) -> Check:
-    if settings.model == ExtractiveResearcher.name:
+    if settings.model == NAME:
         return Check("model", ok=True, detail=f"{settings.model}: needs no language model")
     try:
         known = models.profile(settings, settings.model)

@@ -1,6 +1,6 @@
 """Opens the endpoints of language models as the settings say: which address, which key, how patiently.
 
-Keys are references: looked up at each call, in a file, in PERDURE_MODEL_KEY or in the vendor's own variable, and kept nowhere.
+Keys are references: looked up at each call where PERDURE_MODEL_KEY says, or in the vendor's own variable, and kept nowhere.
 """
 
 from collections.abc import Callable
@@ -8,6 +8,7 @@ from dataclasses import replace
 from functools import partial
 from urllib.parse import urlsplit
 
+from graph.secrets import first_set, resolved
 from graph.settings import PREFIX, Settings
 from nodes.models.base import Model
 from nodes.models.chat import ChatModel, UnknownEffort
@@ -18,7 +19,7 @@ from nodes.options import BadInput
 
 # A vendor's own variable holds a key for the vendor, and is shown to nobody else.
 _VENDORS = ("moonshot.ai", "moonshot.cn", "openai.com")
-_KEY, _KEY_FILE = f"{PREFIX}MODEL_KEY", f"{PREFIX}MODEL_KEY_FILE"
+_KEY = f"{PREFIX}MODEL_KEY"
 
 
 def endpoints(settings: Settings) -> Endpoints:
@@ -40,18 +41,27 @@ def profile(settings: Settings, name: str) -> Profile:
             f"{error}; or extractive, which needs none. {PREFIX}MODEL_BASE_URL names an endpoint"
         ) from None
     vendor = known.key_variables if _is_vendors(known) else ()
-    return replace(known, key_variables=(_KEY, _KEY_FILE, *vendor))
+    return replace(known, key_variables=(_KEY, *vendor))
 
 
 def _new(settings: Settings, name: str) -> Model:
     known = profile(settings, name)
-    key: Callable[[], str | None] = partial(settings.model_key_now, known.key_variables)
     try:
         return ChatModel(
-            known, key, effort=settings.model_effort, idle_seconds=settings.model_idle_seconds
+            known,
+            _key(settings, known),
+            effort=settings.model_effort,
+            idle_seconds=settings.model_idle_seconds,
         )
     except UnknownEffort as error:
         raise BadInput(f"{PREFIX}MODEL_EFFORT: {error}") from None
+
+
+def _key(settings: Settings, known: Profile) -> Callable[[], str | None]:
+    """Return how the key is looked up, anew at each call."""
+    if settings.model_key is not None:
+        return partial(resolved, settings.model_key, _KEY)
+    return partial(first_set, known.key_variables)
 
 
 def _is_vendors(known: Profile) -> bool:

@@ -24,6 +24,7 @@ from graph.seal_keys import seal_keys
 from graph.settings import Settings
 from graph.tracing import tracing
 from graph.versions import WORKFLOW_VERSION, fingerprint
+from graph.web import open_web
 from ledger.db import Ledger, Pool
 from ledger.faults import NO_FAULTS, Faults
 from ledger.sealing import used_keys
@@ -32,12 +33,7 @@ from nodes.researchers.known import KnownResearchers
 from nodes.resources import Progress, Resources, Silent, Workflow
 from nodes.targets.opening import Targets
 from nodes.targets.smtp import mail_server
-from nodes.tools.extractors import Extractors
 from nodes.tools.toolbox import RunToolbox
-from nodes.tools.web import REDIRECTS_MAX, TIMEOUT_SECONDS, WebSearch
-
-# A page is parsed in one of these; each is a process, started when the first page comes.
-PAGE_READERS = 2
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,7 +95,7 @@ async def open_runtime(
             lease_seconds=settings.lease_seconds,
         )
         toolbox = RunToolbox(
-            ledger, settings.home / "index", await _web(settings, stack), tuple(settings.corpus)
+            ledger, settings.home / "index", await open_web(settings, stack), tuple(settings.corpus)
         )
         opened = models.endpoints(settings)
         stack.push_async_callback(opened.close)
@@ -115,16 +111,6 @@ async def open_runtime(
         )
         callbacks = await stack.enter_async_context(tracing(show_text=settings.trace_documents))
         yield Runtime(settings, resources, saver_pool, callbacks)
-
-
-async def _web(settings: Settings, stack: AsyncExitStack) -> WebSearch | None:
-    if settings.search_url is None:
-        return None
-    client = httpx.AsyncClient(
-        timeout=TIMEOUT_SECONDS, follow_redirects=True, max_redirects=REDIRECTS_MAX
-    )
-    extractors = await stack.enter_async_context(Extractors(PAGE_READERS))
-    return WebSearch(settings.search_url, await stack.enter_async_context(client), extractors)
 
 
 def _targets(settings: Settings, ledger: Ledger, stack: AsyncExitStack) -> Targets:

@@ -4,10 +4,7 @@ The only place that reads the environment. Everything else is handed a Settings,
 """
 
 import json
-import os
 import re
-from collections.abc import Sequence
-from contextlib import suppress
 from pathlib import Path
 from typing import Annotated, Literal
 
@@ -32,12 +29,14 @@ from pydantic_settings import (
 )
 from typing_extensions import override
 
+from graph.secrets import checked_reference
 from ledger.contracts import Contract
 from ledger.questions import Kind
 from nodes.options import Policy
 from nodes.sensitive import SensitiveRule
 from nodes.targets.email import checked_address
 from nodes.targets.smtp import mail_server
+from nodes.tools.fetch.egress import EgressPolicy, checked_network, checked_pattern
 
 PREFIX = "PERDURE_"
 FILE = "perdure.toml"
@@ -69,6 +68,14 @@ def _seal_key(value: SecretStr) -> SecretStr:
 def _web_address(value: str) -> str:
     TypeAdapter(HttpUrl).validate_python(value)
     return value
+
+
+def _hosts(value: list[str]) -> list[str]:
+    return [checked_pattern(text) for text in value]
+
+
+def _networks(value: list[str]) -> list[str]:
+    return [str(checked_network(text)) for text in value]
 
 
 def _separated(value: object) -> object:
@@ -121,6 +128,7 @@ def _database_name(value: str) -> str:
 _DATABASE_NAME = re.compile(r"[A-Za-z0-9_-]+")
 DatabaseName = Annotated[str, AfterValidator(_database_name)]
 DatabaseUrl = Annotated[SecretStr, AfterValidator(_database_url)]
+Hosts = Annotated[list[str], NoDecode, BeforeValidator(_separated), AfterValidator(_hosts)]
 Token = Annotated[SecretStr, AfterValidator(_token)]
 WebAddress = Annotated[str, AfterValidator(_web_address)]
 
@@ -148,10 +156,8 @@ class Settings(BaseSettings):
     """Who thinks: `extractive`, which needs no language model, `kimi-k3` and its family, or `openai:NAME` at an endpoint."""
     model_base_url: WebAddress | None = None
     """The endpoint of the model: needed for openai:NAME, and for a family that is served elsewhere than at its vendor's."""
-    model_key: SecretStr | None = None
-    """The key of the endpoint; unset, the vendor's own variable counts at the vendor's own address."""
-    model_key_file: Annotated[Path, AfterValidator(Path.expanduser)] | None = None
-    """A file that holds the key, read at every call: a key that is replaced there is used from then on."""
+    model_key: Annotated[str, AfterValidator(checked_reference)] | None = None
+    """Where the key of the endpoint is: env:NAME or file:PATH; unset, the vendor's own variable counts at its own address."""
     model_effort: str | None = None
     """How hard the model reasons, where it can be told: low, high, max; unset, as the endpoint does."""
     model_context: Annotated[int, Field(ge=1024)] | None = None
@@ -167,7 +173,19 @@ class Settings(BaseSettings):
     )
     """Documents of runs that name none: paths, or pydoc:topics, separated by commas."""
     search_url: WebAddress | None = None
-    """A web search that answers as SearXNG does with format=json; unset, no web search."""
+    """Where the web search is asked; one that answers as SearXNG does with format=json, unless `search` names another."""
+    search: Literal["searxng", "tavily", "brave", "exa"] | None = None
+    """Which web search is asked; unset, the one at `search_url`, or none."""
+    search_key: Annotated[str, AfterValidator(checked_reference)] | None = None
+    """Where the key of the web search is: env:NAME or file:PATH, read at each call."""
+    allowed_hosts: Hosts = Field(default_factory=list[str])
+    """The only hosts whose pages may be read, separated by commas; unset, those of the public internet."""
+    denied_hosts: Hosts = Field(default_factory=list[str])
+    """Hosts whose pages are never read."""
+    private_networks: Annotated[
+        list[str], NoDecode, BeforeValidator(_separated), AfterValidator(_networks)
+    ] = Field(default_factory=list[str])
+    """Networks of one's own (CIDR) whose pages may be read besides, separated by commas."""
     smtp_url: Annotated[SecretStr, AfterValidator(_mail_server)] | None = None
     """Where mail is handed in: smtp://user:password@host:587, or smtps://…"""
     mail_from: Annotated[str, AfterValidator(checked_address)] | None = None
@@ -205,20 +223,16 @@ class Settings(BaseSettings):
     trace_documents: bool = False
     """Whether traces sent to LangSmith may hold the text of documents."""
 
-    def model_key_now(self, variables: Sequence[str]) -> str | None:
-        """Return the key of the model's endpoint as it is now: of the file, of the setting, or of one of `variables`."""
-        if self.model_key_file is not None:
-            with suppress(OSError):
-                return self.model_key_file.read_text(encoding="utf-8").strip()
-            return None
-        if self.model_key is not None:
-            return self.model_key.get_secret_value()
-        return next((os.environ[name] for name in variables if os.environ.get(name)), None)
-
     @property
     def policy(self) -> Policy:
         """What is set for all runs."""
         return Policy(self.sensitive, self.two_persons)
+
+    @property
+    def egress(self) -> EgressPolicy:
+        """Where requests for pages may go."""
+        networks = tuple(checked_network(text) for text in self.private_networks)
+        return EgressPolicy(tuple(self.allowed_hosts), tuple(self.denied_hosts), networks)
 
     @classmethod
     @override

@@ -110,7 +110,8 @@ async def decide(tx: Transaction, review: Review, decision: Decision) -> Review:
     """
     await tx.maybe(_LOCK, run_id=review.run_id, review_id=review.review_id)
     now = await get(tx, review.run_id, review.review_id)
-    if now.status == "open" and not now.is_late and _is_vote(now, decision):
+    is_shown = review.shown_digest == now.shown_digest
+    if now.status == "open" and is_shown and not now.is_late and _is_vote(now, decision):
         await _vote(tx, now, decision)
     else:
         await _record(tx, review, decision, by_deadline=False)
@@ -119,13 +120,21 @@ async def decide(tx: Transaction, review: Review, decision: Decision) -> Review:
 
 async def pass_deadlines(tx: Transaction, run_id: UUID) -> list[Review]:
     """Decide the open reviews of a run whose deadline has passed, and return them as they stand then."""
-    passed = [each for each in await newest_first(tx, run_id) if each.status == "open"]
-    for review in (each for each in passed if each.is_late):
+    decided: list[Review] = []
+    for seen in await newest_first(tx, run_id):
+        if not (seen.status == "open" and seen.is_late):
+            continue
+        # Another worker may be at it: whoever waited here looks again.
+        await tx.maybe(_LOCK, run_id=run_id, review_id=seen.review_id)
+        review = await get(tx, run_id, seen.review_id)
+        if review.status != "open":
+            continue
         choice: Choice = "reject" if review.at_deadline == "reject" else "approve"
         # Without a comment: of a rejected plan that would be an instruction.
         by_clock = Decision(choice=choice, decided_by=DEADLINE)
         await _record(tx, review, by_clock, by_deadline=True)
-    return [await get(tx, run_id, each.review_id) for each in passed if each.is_late]
+        decided.append(await get(tx, run_id, review.review_id))
+    return decided
 
 
 async def seconds_to_due(tx: Transaction) -> float | None:

@@ -8,6 +8,7 @@ from uuid import UUID
 from psycopg.rows import DictRow
 from pydantic import BaseModel, ConfigDict, Field
 
+from ledger import audit
 from ledger.canonical import Json
 from ledger.db import Transaction
 from ledger.ids import derived_id
@@ -16,6 +17,10 @@ from ledger.sql import load
 _SQL = load("sources")
 _RECORD, _LIST, _GET = _SQL["RecordSource"], _SQL["ListSources"], _SQL["GetSources"]
 _EXCLUDE, _ACCEPT = _SQL["ExcludeSource"], _SQL["AcceptSource"]
+_SET_STATUS = _SQL["SetSourceStatus"]
+
+#: What the audit log calls a status that followed a recheck.
+RECHECKED = "source_rechecked"
 
 Status: TypeAlias = Literal["retained", "changed", "unavailable", "forbidden"]
 
@@ -96,6 +101,26 @@ async def exclude(tx: Transaction, run_id: UUID, source_ids: Sequence[str], revi
 async def accept(tx: Transaction, run_id: UUID, source_ids: Sequence[str], review_id: str) -> None:
     """Say that these sources are used as they are, by this review."""
     await tx.run_each(_ACCEPT, _named(run_id, source_ids, review_id))
+
+
+async def set_status(tx: Transaction, run_id: UUID, source_id: str, status: Status) -> None:
+    """Say how a source stands since it was read again; what was kept of it stays."""
+    row = await tx.maybe(_SET_STATUS, run_id=run_id, source_id=source_id, status=status)
+    if row is not None:
+        detail: dict[str, Json] = {"source": source_id, "from": row["status"], "to": status}
+        await audit.append(tx, run_id, RECHECKED, detail)
+
+
+async def found_again(tx: Transaction, run_id: UUID, source_id: str) -> None:
+    """Give a source that is as it was read the status back that it had before it was read again."""
+    log = await audit.entries(tx, run_id)
+    before = [
+        each.detail["from"]
+        for each in log
+        if each.event == RECHECKED and each.detail["source"] == source_id
+    ]
+    if before:
+        await set_status(tx, run_id, source_id, before[0])
 
 
 def _named(run_id: UUID, source_ids: Sequence[str], review_id: str) -> list[dict[str, Any]]:

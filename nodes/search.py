@@ -16,6 +16,7 @@ from nodes.material import SearchResult
 from nodes.options import RunOptions
 from nodes.resources import Resources, Tool, run_id_of
 from nodes.state import BranchState, Update
+from nodes.tools.addresses import distinct_queries
 
 # Hits of one query that are looked at: further ones were never among the answers in the question set of the tests.
 HITS_MAX = 12
@@ -30,7 +31,9 @@ async def search(resources: Resources, state: BranchState, runtime: Runtime[RunO
             await tasks.begin(tx, run_id, state["task_id"])
         task = await tasks.get(tx, run_id, state["task_id"])
     researcher = resources.researchers.of(run, task.task_id, task.retries)
-    queries = state.get("queries") or await researcher.queries(recorded.as_task(task, run.question))
+    queries = distinct_queries(
+        state.get("queries") or await researcher.queries(recorded.as_task(task, run.question))
+    )
     resources.progress.task(run_id, task.task_id, "searching", task.question)
     tools = await resources.toolbox.tools(run)
     answers = await asyncio.gather(
@@ -40,12 +43,12 @@ async def search(resources: Resources, state: BranchState, runtime: Runtime[RunO
     found = [answer for answer in answers if isinstance(answer, Recorded)]
     return {
         "round": state.get("round", 0) + 1,
-        "queries": list(queries),
+        "queries": queries,
         "searches": [answer.operation_id for answer in found],
         "failures": [*state.get("failures", []), *researcher.notes, *failed],
         "step": {
             "name": "search",
-            "queries": list(queries),
+            "queries": queries,
             "hits": sum(len(answer.body["hits"]) for answer in found),
         },
     }

@@ -1,14 +1,16 @@
 """Commands that look at what is recorded: runs, show, sources, journal, history, artifact, verify. They work nothing."""
 
+import asyncio
 from dataclasses import asdict
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from graph.cli import shapes
 from graph.cli.exits import Code
+from graph.cli.later import later
 from graph.cli.output import put_bytes, put_json, put_markdown, put_table, put_text
-from graph.cli.session import AsJson, RunName, looked, looked_at_run
+from graph.cli.session import AsJson, RunName, looked, looked_at_run, settings
 from ledger import (
     artifacts,
     citations,
@@ -24,6 +26,11 @@ from ledger import runs as ledger_runs
 from ledger.db import Transaction
 from ledger.runs import Run
 from nodes.tools.manifest import Manifest
+
+if TYPE_CHECKING:
+    from graph import rechecking
+else:
+    rechecking = later("graph.rechecking")
 
 app = typer.Typer()
 PANEL = "Look at what is recorded"
@@ -107,8 +114,25 @@ async def _skipped(tx: Transaction, run: Run) -> list[dict[str, str]]:
 
 
 @app.command("sources", rich_help_panel=PANEL)
-def list_sources(run: RunName, *, as_json: AsJson = False) -> None:
-    """List the documents that a run read, with the digests of their bytes and of their text."""
+def list_sources(
+    run: RunName,
+    *,
+    recheck: Annotated[
+        bool,
+        typer.Option(
+            "--recheck",
+            help="Read them again: what is changed or gone, and which quotes still stand.",
+        ),
+    ] = False,
+    as_json: AsJson = False,
+) -> None:
+    """List the documents that a run read, with the digests of their bytes and of their text.
+
+    With --recheck they are read again as they are now. The bytes that the run kept, and its report, stay as they are.
+    """
+    if recheck:
+        _tell_rechecked(asyncio.run(rechecking.rechecked(settings(), run)), as_json=as_json)
+        return
 
     async def look(tx: Transaction, of: Run) -> list[dict[str, Any]]:
         return [shapes.of_source(source) for source in await sources.everything(tx, of.run_id)]
@@ -123,6 +147,17 @@ def list_sources(run: RunName, *, as_json: AsJson = False) -> None:
             for source in found
         ]
         put_table((*columns, "text_artifact"), rows)
+
+
+def _tell_rechecked(found: list[dict[str, Any]], *, as_json: bool) -> None:
+    if as_json:
+        put_json(found)
+        return
+    columns = ("source_id", "state", "uri", "reason")
+    put_table(columns, [[each[name] for name in columns] for each in found])
+    of_quote = ("number", "state", "similarity", "exact")
+    rows = [[quote[name] for name in of_quote] for each in found for quote in each["citations"]]
+    put_table(("citation", *of_quote[1:]), sorted(rows))
 
 
 @app.command("journal", rich_help_panel=PANEL)

@@ -21,3 +21,12 @@ UPDATE ledger.sources SET excluded_by = %(review_id)s
 -- name: AcceptSource :none
 UPDATE ledger.sources SET accepted_by = %(review_id)s
  WHERE tenant = %(tenant)s AND run_id = %(run_id)s AND source_id = %(source_id)s AND accepted_by IS NULL;
+
+-- name: SetSourceStatus :maybe
+-- What it was before, where it was another.
+UPDATE ledger.sources AS source SET status = %(status)s
+  FROM ledger.sources AS before
+ WHERE source.tenant = %(tenant)s AND source.run_id = %(run_id)s AND source.source_id = %(source_id)s
+   AND (before.tenant, before.run_id, before.source_id) = (source.tenant, source.run_id, source.source_id)
+   AND source.status <> %(status)s
+RETURNING before.status;

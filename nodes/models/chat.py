@@ -8,7 +8,7 @@ finds the beginning that they share. The key is asked for at each call: a new on
 import json
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from importlib.metadata import version
 from typing import Any
 
@@ -30,7 +30,7 @@ from ledger.errors import NotText
 from ledger.journal import Received
 from nodes.models.answers import understood
 from nodes.models.base import Ask, Message, Reply, Usage
-from nodes.models.errors import KeyRefused, Malformed
+from nodes.models.errors import ContextOverflow, KeyRefused, Malformed
 from nodes.models.profile import Profile
 from nodes.models.streaming import REASONING, StreamingChat, usage_of
 
@@ -92,7 +92,18 @@ class ChatModel:
         }
 
     async def receive(self, ask: Ask) -> Received:
-        """Make ONE HTTP call and return the assembled answer. Raises ModelError."""
+        """Make ONE HTTP call and return the assembled answer. Raises ModelError.
+
+        A context that the endpoint says is smaller than was known is kept to from then on.
+        """
+        try:
+            return await self._received(ask)
+        except ContextOverflow as error:
+            if error.limit is not None and error.limit < self.profile.context_tokens:
+                self.profile = replace(self.profile, context_tokens=error.limit)
+            raise
+
+    async def _received(self, ask: Ask) -> Received:
         answer = _Assembled()
         with _traced_by_the_step():
             async for part in self._chat.astream(

@@ -103,7 +103,9 @@ class Course:
         """Ask otherwise than before, if there is another way."""
         match error:
             case ContextOverflow():
-                self._shrinks, self.room = self._shrinks + 1, self.room * SHRINK
+                # The client keeps to a limit that it was told; only what does not fit even then is made less.
+                self.room *= 1.0 if self._shrinks == 0 and error.limit else SHRINK
+                self._shrinks += 1
                 return self._shrinks <= self.patience.shrinks_max
             case Truncated():
                 self.longer += 1

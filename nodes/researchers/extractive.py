@@ -30,6 +30,8 @@ from nodes.researchers.keywords import Keyword, read_question
 from nodes.researchers.relevance import Candidate, best_quotes
 from nodes.researchers.verdicts import judge
 
+NAME, VERSION = "extractive", "1"
+_DISCLOSURE = "This report was made without a language model: its sentences were extracted from the documents word for word."
 # What a reader compares at a glance. On the question set one answer in three comes first, one in eight fifth or sixth.
 CLAIMS_MAX = 6
 # A second round asks in other words; a third would only repeat them.
@@ -42,10 +44,29 @@ _GAP = "The documents do not answer: "
 class ExtractiveResearcher(Researcher):
     """Researches by the words of question and documents alone."""
 
-    name = "extractive"
-    version = "1"
-    disclosure = "This report was made without a language model: its sentences were extracted from the documents word for word."
-    notes = ()
+    @property
+    @override
+    def name(self) -> str:
+        """The name that a run is started with."""
+        return NAME
+
+    @property
+    @override
+    def version(self) -> str:
+        """The version of its rules."""
+        return VERSION
+
+    @property
+    @override
+    def disclosure(self) -> str:
+        """Say that no model wrote the report."""
+        return _DISCLOSURE
+
+    @property
+    @override
+    def notes(self) -> Sequence[str]:
+        """Say nothing: what it can do, it does."""
+        return ()
 
     @property
     @override

@@ -10,7 +10,7 @@ from nodes.models.courses import Patience
 from nodes.models.endpoints import Endpoint, Endpoints
 from nodes.options import RunOptions
 from nodes.researchers.base import Researcher
-from nodes.researchers.extractive import ExtractiveResearcher
+from nodes.researchers.extractive import NAME, VERSION, ExtractiveResearcher
 from nodes.researchers.model import ModelResearcher
 from nodes.thinking import Allowance, Thinker
 
@@ -31,7 +31,7 @@ class KnownResearchers:
     def of(self, run: Run, task_id: str, retry: int = 0) -> Researcher:
         """Return who thinks about a task of a run; raises BadInput for a model that nobody here knows."""
         options = RunOptions.model_validate(run.options)
-        if options.model == ExtractiveResearcher.name:
+        if options.model == NAME:
             return ExtractiveResearcher()
         branch = None if task_id in _OF_THE_RUN else options.branch_budget
         endpoint = self.endpoints.of(options.model)
@@ -49,8 +49,8 @@ class KnownResearchers:
 
     def check(self, model: str) -> str:
         """Say who thinks under this name; raises BadInput."""
-        if model == ExtractiveResearcher.name:
-            return f"{model} {ExtractiveResearcher.version}"
+        if model == NAME:
+            return f"{model} {VERSION}"
         profile = self.endpoints.of(model).model.profile
         return f"{model} at {urlsplit(profile.base_url).hostname}"
 

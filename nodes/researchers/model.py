@@ -27,7 +27,7 @@ from nodes.researchers import answers, said
 from nodes.researchers.base import Researcher
 from nodes.researchers.extractive import ExtractiveResearcher
 from nodes.researchers.numbered import claim_lines, sentences_of
-from nodes.researchers.verdicts import judge
+from nodes.researchers.verdicts import judge, unfounded
 from nodes.thinking import Answered, Thinker, Wanted
 
 QUERIES_MAX, CLAIMS_MAX, GAPS_MAX, PAIRS_MAX, SENTENCES_MAX = 4, 8, 4, 12, 12
@@ -268,7 +268,7 @@ class ModelResearcher(Researcher):
     async def check(self, sentence: str, quotes: Sequence[str]) -> Verdict:
         """Ask the model; what stands word for word needs no model, and what code sees contradicted none can clear."""
         plain = judge(sentence, quotes)
-        if plain is not Verdict.INSUFFICIENT:
+        if plain is not Verdict.INSUFFICIENT or unfounded(sentence, quotes):
             return plain
         wanted = Wanted(
             "check",

@@ -7,6 +7,9 @@ from nodes.material import Verdict
 from nodes.researchers.contradictions import conflict, statements
 
 _MARKUP = re.compile(r"[`*_\\]")
+_DIGITS = re.compile(r"\d+(?:[.,]\d+)*")
+# A word with a capital that begins no sentence.
+_NAME = re.compile(r"(?<=[a-z,;] )[A-Z][\w’'-]{2,}")
 
 
 def judge(sentence: str, quotes: Sequence[str]) -> Verdict:
@@ -22,6 +25,13 @@ def judge(sentence: str, quotes: Sequence[str]) -> Verdict:
     if any(conflict(one, other) for one in said for other in against):
         return Verdict.CONTRADICTED
     return Verdict.INSUFFICIENT
+
+
+def unfounded(sentence: str, quotes: Sequence[str]) -> list[str]:
+    """Return the numbers, and the names within a sentence, that stand in none of its quotes."""
+    wanted, given = _plain(sentence), " ".join(map(_plain, quotes)).casefold()
+    named = [*_DIGITS.findall(wanted), *_NAME.findall(wanted)]
+    return [each for each in dict.fromkeys(named) if each.casefold() not in given]
 
 
 def _plain(text: str) -> str:

@@ -11,7 +11,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from pydoc_data.topics import topics
-from urllib.parse import quote
+from urllib.parse import quote, unquote, unquote_to_bytes
 
 from nodes.material import Skipped
 from nodes.options import BadInput
@@ -106,6 +106,14 @@ def _existing(given: str) -> tuple[Path, os.stat_result]:
 def uri_of(path: Path) -> str:
     """Return the `file:` URI of an absolute path; bytes that are not UTF-8 are percent-encoded too (RFC 8089)."""
     return "file://" + quote(os.fsencode(path))
+
+
+def at(uri: str) -> Found | None:
+    """Return the document at an address that `find` gave, there or not; None for a topic that is not in this Python."""
+    if uri.startswith(f"{PYDOC_TOPICS}#"):
+        topic = unquote(uri.partition("#")[2])
+        return Found(uri, Path(topic), len(topics[topic]), topic) if topic in topics else None
+    return Found(uri, Path(os.fsdecode(unquote_to_bytes(uri.removeprefix("file://")))), 0)
 
 
 def _pydoc() -> Iterator[Found]:

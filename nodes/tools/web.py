@@ -1,15 +1,12 @@
-"""A web search as a tool: any search service that answers as SearXNG does, and the pages that it points to.
-
-SearXNG's interface: GET <address>?q=…&format=json answers {"results": [{"url", "title", "content"}, …]}
-(docs.searxng.org, Search API). Pages are fetched over HTTP and kept, bytes and text.
-"""
+"""A web search as a tool: a search service, and the pages that it points to, which are kept, bytes and text."""
 
 import asyncio
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from contextlib import suppress
+from dataclasses import dataclass
 from functools import partial
-from typing import Any, cast
+from typing import Any
 
 import httpx
 
@@ -20,93 +17,93 @@ from ledger.journal import Received
 from ledger.sources import NewSource
 from nodes.material import Hit, SearchResult
 from nodes.resources import Reading, Remote
-from nodes.tools.documents import (
-    DOCUMENT_BYTES_MAX,
-    SNIFFED_BYTES,
-    Extracted,
-    Unreadable,
-    media_type_of,
-)
+from nodes.tools.addresses import NoAddress, canonical_address
+from nodes.tools.documents import HTML, Extracted, Unreadable
 from nodes.tools.extractors import ExtractorLost, Extractors
+from nodes.tools.fetch.bodies import ACCEPTED_ENCODINGS, body_of
+from nodes.tools.fetch.outcomes import TRANSIENT, FetchFailed, place_of
+from nodes.tools.fetch.pages import Pages
+from nodes.tools.fetch.paywall import is_paywalled
+from nodes.tools.search.base import Provider
 
-# Long enough for a slow page, short against the patience of a person who watches.
-TIMEOUT_SECONDS = 30.0
+# Long enough for a service that asks others, short against the patience of a person who watches.
+SEARCH_SECONDS_MAX = 30.0
 REDIRECTS_MAX = 5
-# What later tells a page's edition; no other header is kept, they may name the reader.
-_KEPT_HEADERS = ("content-type", "date", "etag", "last-modified")
-# What asks for credentials, or for others (RFC 9110, 15.5.2, 15.5.4 and 15.5.8).
-_REFUSED = frozenset({401, 403, 407})
+_OK = 200
+# A list of results is a few dozen kB.
+RESULTS_BYTES_MAX = 16 * 1024 * 1024
+# As much of an error as tells what it is.
+COMPLAINT_BYTES_MAX = 64 * 1024
 # A person waits for a resume to begin.
 CHECK_SECONDS = 5.0
-# The setting that holds what a service is asked with.
-SETTING = "PERDURE_SEARCH_URL"
-_TRANSIENT = frozenset({408, 425, 429, 500, 502, 503, 504})
-
-
-class HttpRefused(OperationFailed):
-    """A server answered with an error."""
-
-    def __init__(self, place: str, status: int) -> None:
-        super().__init__(f"{place}: HTTP {status}", transient=status in _TRANSIENT)
-        self.place = place
-        self.status = status
 
 
 @dataclass(frozen=True, slots=True)
 class WebSearch:
     """Searches by a service and reads the pages of its hits."""
 
-    address: str
+    provider: Provider
     client: httpx.AsyncClient
+    pages: Pages
     extractors: Extractors
     name: str = "web"
 
     @property
     def identity(self) -> Mapping[str, Json]:
-        """The service, by the digest of its place: a key in its address may be replaced in the middle of a run."""
-        place = str(httpx.URL(self.address).copy_with(userinfo=b"", query=None, fragment=None))
-        return {"name": self.name, "service": digest(place.encode())}
+        """The service, as its provider names it."""
+        return self.provider.identity
 
     async def check_credentials(self) -> str:
         """Say whether the service knows us; raises CredentialRefused.
 
         One that cannot be reached now is no reason to wait: its calls are tried again by themselves.
         """
+        request = self.provider.check()
+        if request is None:
+            return "the web search has a key; its calls will tell whether it is valid"
         try:
-            response = await self.client.head(
-                self.address, params={"format": "json"}, timeout=CHECK_SECONDS
-            )
-        except (httpx.HTTPError, httpx.InvalidURL) as error:
+            async with asyncio.timeout(CHECK_SECONDS):
+                response = await self.client.send(request, follow_redirects=True)
+        except (httpx.HTTPError, httpx.InvalidURL, TimeoutError) as error:
             return (
                 f"the web search does not answer now ({type(error).__name__}); its calls will tell"
             )
-        if response.status_code in _REFUSED:
-            raise CredentialRefused(_place(response.request), response.status_code, SETTING)
+        if self.provider.is_refusal(response.status_code, b""):
+            place = place_of(response.request.url)
+            raise CredentialRefused(place, response.status_code, self.provider.setting)
         return "the web search knows us"
 
     def search(self, query: str, limit: int) -> Remote[SearchResult]:
         """Return the call that asks the service."""
 
         async def understand(received: Received) -> SearchResult:
-            return _results(received.content, limit)
+            return _results(self.provider, received.content, limit)
 
-        return Remote(partial(self._ask, query), understand)
+        return Remote(partial(self._ask, query, limit), understand)
 
     def read(self, uri: str) -> Remote[Reading]:
         """Return the call that fetches a page and extracts its text."""
-        return Remote(partial(self._get, uri, {}), partial(self._extracted, uri))
+        return Remote(partial(self.pages.fetch, uri), partial(self._extracted, uri))
 
-    async def _ask(self, query: str) -> Received:
+    async def _ask(self, query: str, limit: int) -> Received:
         try:
-            received = await self._get(self.address, {"q": query, "format": "json"})
-        except HttpRefused as error:
-            if error.status in _REFUSED:
-                raise CredentialRefused(error.place, error.status, SETTING) from error
-            raise
-        # The service's address may hold a key, and no result needs to know it.
-        return replace(received, detail={})
+            request = self.provider.request(query, limit)
+            request.headers["accept-encoding"] = ACCEPTED_ENCODINGS
+            async with asyncio.timeout(SEARCH_SECONDS_MAX):
+                response = await self.client.send(
+                    request, stream=True, follow_redirects=self.provider.follows_redirects
+                )
+                try:
+                    return await _answer(self.provider, response)
+                finally:
+                    await response.aclose()
+        except (httpx.HTTPError, httpx.InvalidURL, TimeoutError) as error:
+            place = place_of(httpx.URL(self.provider.address))
+            raise OperationFailed(f"{place}: {type(error).__name__}", transient=True) from error
 
     async def _extracted(self, uri: str, received: Received) -> Reading:
+        if received.media_type.startswith(HTML) and is_paywalled(received.content):
+            raise FetchFailed(uri, "paywalled", "the page says that it is not accessible for free")
         try:
             extracted = await self.extractors.extract(received.content, received.media_type)
         except Unreadable as error:
@@ -116,83 +113,45 @@ class WebSearch:
             raise OperationFailed(reason, transient=lost) from error
         return Reading(_source(uri, received, extracted), _extraction(received.content, extracted))
 
-    async def _get(self, address: str, params: dict[str, str]) -> Received:
-        try:
-            request = self.client.build_request("GET", address, params=params or None)
-        except httpx.InvalidURL as error:
-            raise OperationFailed("an address that is no URL", transient=False) from error
-        try:
-            async with asyncio.timeout(TIMEOUT_SECONDS):
-                response = await self.client.send(request, stream=True)
-                try:
-                    return await _received(response)
-                finally:
-                    await response.aclose()
-        except (httpx.HTTPError, httpx.InvalidURL, TimeoutError) as error:
-            raise OperationFailed(
-                f"{_place(request)}: {type(error).__name__}", transient=True
-            ) from error
+
+async def _answer(provider: Provider, response: httpx.Response) -> Received:
+    """Return what the service answered, read only as far as a list of results may be long."""
+    place, status = place_of(response.request.url), response.status_code
+    if status != _OK:
+        if await _is_refusal(provider, response):
+            raise CredentialRefused(place, status, provider.setting)
+        raise OperationFailed(f"{place}: HTTP {status}", transient=status in TRANSIENT)
+    content = await body_of(response, RESULTS_BYTES_MAX)
+    # The service's address may hold a key, and no result needs to know it.
+    return Received(content, response.headers.get("content-type", ""), {})
 
 
-async def _received(response: httpx.Response) -> Received:
-    """Return what came back, read only as far as a document may be long."""
-    place = _place(response.request)
-    if response.status_code >= httpx.codes.BAD_REQUEST:
-        raise HttpRefused(place, response.status_code)
-    if "," in response.headers.get("content-encoding", ""):
-        # Compressed twice, a few kB unpack to gigabytes before the first byte is counted.
-        raise OperationFailed(f"{place}: compressed more than once", transient=False)
-    body = bytearray()
-    async for chunk in response.aiter_bytes():
-        body += chunk
-        if len(body) > DOCUMENT_BYTES_MAX:
-            raise OperationFailed(f"{place}: larger than a document may be", transient=False)
-    content = bytes(body)
-    declared = response.headers.get("content-type")
-    detail = {
-        "url": str(response.url.copy_with(fragment=None)),
-        "redirects": [str(earlier.url) for earlier in response.history],
-        "status": response.status_code,
-        "headers": {
-            name: response.headers[name] for name in _KEPT_HEADERS if name in response.headers
-        },
-    }
-    media_type = media_type_of(response.url.path, content[:SNIFFED_BYTES], declared)
-    return Received(content, media_type, detail)
+async def _is_refusal(provider: Provider, response: httpx.Response) -> bool:
+    """Say whether the service knows us no more: by the status alone, else by what it says beside it."""
+    if provider.is_refusal(response.status_code, b""):
+        return True
+    complaint = await body_of(response, COMPLAINT_BYTES_MAX, cut=True)
+    return provider.is_refusal(response.status_code, complaint)
 
 
-def _results(content: bytes, limit: int) -> SearchResult:
+def _results(provider: Provider, content: bytes, limit: int) -> SearchResult:
+    hits: dict[str, Hit] = {}
     try:
-        results = cast("list[dict[str, Any]]", json.loads(content)["results"])
-        hits = [_hit(rank, result) for rank, result in enumerate(results[:limit])]
+        for rank, result in enumerate(provider.results(json.loads(content))[:limit]):
+            with suppress(NoAddress):
+                uri = canonical_address(_text(result["url"]))
+                hits.setdefault(uri, Hit(uri, _text(result.get("title") or ""), 1 / (rank + 1)))
     # RecursionError: what is nested deeper than the parser goes.
     except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
         raise OperationFailed(
             "the search service gave no list of results", transient=False
         ) from error
-    return SearchResult(tuple(hit for hit in hits if _is_page(hit.uri)))
-
-
-def _place(request: httpx.Request) -> str:
-    """Return the address without what may hold a key or a question: its user and password, its query."""
-    return str(request.url.copy_with(userinfo=b"", query=None, fragment=None))
-
-
-def _hit(rank: int, result: dict[str, Any]) -> Hit:
-    return Hit(_text(result["url"]), _text(result.get("title") or ""), 1 / (rank + 1))
+    return SearchResult(tuple(hits.values()))
 
 
 def _text(value: Any) -> str:
     """Return text that can be stored: JSON may name halves of characters."""
     return str(value).encode("utf-8", "replace").decode()
-
-
-def _is_page(address: str) -> bool:
-    try:
-        url = httpx.URL(address)
-    except httpx.InvalidURL:
-        return False
-    return url.scheme in {"http", "https"} and bool(url.host)
 
 
 def _source(uri: str, received: Received, extracted: Extracted) -> NewSource:

@@ -23,6 +23,7 @@ from nodes.options import RunOptions
 from nodes.researchers.extractive import ExtractiveResearcher
 from nodes.tools.toolbox import RunToolbox
 from tests.support.inline import with_inline_readers
+from tests.support.open_web import LOOPBACK
 from tests.support.pages import ten_subjects
 from tests.support.plain_branches import PlainBranches
 from tests.support.plain_calls import plain_pool
@@ -94,7 +95,12 @@ async def test_the_ledger_adds_little_to_a_run(
 ) -> None:
     question, world.pages = ten_subjects()
     settings = Settings.model_validate(
-        {"database_url": durable_url, "home": tmp_path, "search_url": world.search_url}
+        {
+            "database_url": durable_url,
+            "home": tmp_path,
+            "search_url": world.search_url,
+            "private_networks": [LOOPBACK],
+        }
     )
     async with open_runtime(settings) as opened, plain_pool(durable_url, 10) as pool:
         contest = Contest(with_inline_readers(opened), AsyncPostgresSaver(pool), tmp_path, question)

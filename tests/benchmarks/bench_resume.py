@@ -22,6 +22,7 @@ from ledger.db import Ledger
 from ledger.ids import new_run_id
 from tests.support.commands import PERDURE
 from tests.support.inline import with_inline_readers
+from tests.support.open_web import LOOPBACK
 from tests.support.search_server import SearchServer
 from tests.support.targets import tell
 from tests.support.trials import ForkServer, Trial
@@ -62,6 +63,7 @@ async def test_a_long_run_is_resumed_as_fast_as_a_short_one(
         for count, trial in runs.items():
             began = perf_counter()
             monkeypatch.setenv("PERDURE_SEARCH_URL", str(trial.search_url))
+            monkeypatch.setenv("PERDURE_PRIVATE_NETWORKS", LOOPBACK)
             ended = await asyncio.to_thread(
                 subprocess.run, [PERDURE, "resume", trial.run_id], capture_output=True, check=False
             )

@@ -24,6 +24,7 @@ from ledger.verification import verify
 from nodes.options import RunOptions
 from tests.support.inline import with_inline_readers
 from tests.support.observed import asked
+from tests.support.open_web import LOOPBACK
 from tests.support.pages import PAGES, QUESTION
 from tests.support.search_server import Failure, SearchServer, World
 
@@ -78,7 +79,12 @@ async def harbour(
     run_id = new_run_id()
     world = search_server.world(str(run_id))
     settings = Settings.model_validate(
-        {"database_url": database_url, "home": tmp_path, "search_url": world.search_url}
+        {
+            "database_url": database_url,
+            "home": tmp_path,
+            "search_url": world.search_url,
+            "private_networks": [LOOPBACK],
+        }
     )
     async with open_runtime(settings) as opened:
         runtime = with_inline_readers(opened)

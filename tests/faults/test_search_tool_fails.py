@@ -18,6 +18,7 @@ from nodes.calls import ATTEMPTS_MAX
 from nodes.options import RunOptions
 from tests.support.inline import with_inline_readers
 from tests.support.observed import Observed, asked, observe
+from tests.support.open_web import LOOPBACK
 from tests.support.pages import QUESTION
 from tests.support.search_server import Failure, Kind, SearchServer, World
 
@@ -50,7 +51,12 @@ async def case(
     run_id = new_run_id()
     world = search_server.world(str(run_id))
     settings = Settings.model_validate(
-        {"database_url": database_url, "home": tmp_path, "search_url": world.search_url}
+        {
+            "database_url": database_url,
+            "home": tmp_path,
+            "search_url": world.search_url,
+            "private_networks": [LOOPBACK],
+        }
     )
     async with open_runtime(settings) as runtime:
         yield Case(ledger, with_inline_readers(runtime), world, run_id)

@@ -153,12 +153,10 @@ async def test_a_key_that_was_replaced_is_used_from_the_next_call_on(
     file = tmp_path / "key"
     file.write_text(f"{KEY}\n")
     with moonshot_server(sensible) as server:
-        opened = thinking_runtime(
-            database_url, tmp_path / "home", server, model_key=None, model_key_file=file
-        )
+        opened = thinking_runtime(database_url, tmp_path / "home", server, model_key=f"file:{file}")
         async with opened as (runtime, _):
             server.keys.clear()
-            with pytest.raises(CredentialRefused, match="PERDURE_MODEL_KEY_FILE"):
+            with pytest.raises(CredentialRefused, match="PERDURE_MODEL_KEY"):
                 await start_run(runtime, QUESTION, given, run_id)
             assert (await standing(runtime, run_id)).status == "blocked"
             server.keys.add("sk-another")

@@ -264,7 +264,6 @@ async def test_a_run_from_before_the_seals_is_adopted_once_and_by_its_name(
         await connection.execute(statements["RecordMigration"].text, vars_of(first))
         run_id = UUID(int=7)
         await connection.execute(
-            # The statement of today, which returns columns that came later.
             sql.load("runs")["CreateRun"].text.partition("RETURNING")[0],
             {
                 "tenant": "default",

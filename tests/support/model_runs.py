@@ -54,10 +54,17 @@ async def thinking_runtime(
     database_url: str, home: Path, server: MoonshotServer, **settings: Any
 ) -> AsyncGenerator[tuple[Runtime, Hurried]]:
     """Open a runtime whose runs think with the scripted model, and the clock that it waits by."""
-    given = {"model": MODEL, "model_base_url": server.url, "model_key": KEY, **settings}
+    reference = f"file:{_kept(home / 'model.key')}"
+    given = {"model": MODEL, "model_base_url": server.url, "model_key": reference, **settings}
     async with runtime_on(database_url, home, **given) as runtime:
         clock = Hurried()
         yield hurried(runtime, clock), clock
+
+
+def _kept(file: Path) -> Path:
+    file.parent.mkdir(parents=True, exist_ok=True)
+    file.write_text(KEY)
+    return file
 
 
 def hurried(runtime: Runtime, clock: Hurried) -> Runtime:

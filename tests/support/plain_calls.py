@@ -16,7 +16,7 @@ from psycopg.rows import dict_row
 from psycopg_pool import AsyncConnectionPool
 
 from graph.migrate import LANGGRAPH_SCHEMA
-from graph.runtime import PAGE_READERS
+from graph.web import PAGE_READERS
 from nodes.material import Document, Hit, Task
 from nodes.read import DOCUMENTS_MAX
 from nodes.researchers.extractive import ExtractiveResearcher
@@ -24,8 +24,10 @@ from nodes.search import HITS_MAX
 from nodes.tools.extractors import Extractors
 from nodes.tools.passages import Readable
 from nodes.tools.reading import passages_of
+from nodes.tools.search.searxng import SearXNG
 from nodes.tools.web import WebSearch
 from tests.support.inline import made
+from tests.support.open_web import open_pages
 
 
 class State(TypedDict, total=False):
@@ -169,9 +171,10 @@ async def work(
     async with (
         plain_pool(database_url, branches) as pool,
         httpx.AsyncClient() as client,
+        open_pages() as pages,
         Extractors(PAGE_READERS) as readers,
     ):
-        nodes = PlainCalls(WebSearch(search_url, client, readers))
+        nodes = PlainCalls(WebSearch(SearXNG(search_url), client, pages, readers))
         graph = nodes.graph().compile(checkpointer=AsyncPostgresSaver(pool))
         begun = (await graph.aget_state(config)).config["configurable"].get("checkpoint_id")
         state = await graph.ainvoke(

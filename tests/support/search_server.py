@@ -121,7 +121,7 @@ class SearchServer:
     async def _counted(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Count a request, let it fail as its world says, else answer it."""
         name = scope["path"].split("/")[1]
-        if scope["path"] == "/counts":
+        if scope["path"] in {"/counts", "/robots.txt"}:
             await self._routes(scope, receive, send)
             return
         world = self.world(name)
@@ -179,7 +179,8 @@ def _asked(scope: Scope) -> Asked:
 
 async def _cut(scope: Scope, receive: Receive, send: Send) -> None:
     """Promise more than is sent, and hang up: uvicorn closes the connection of a response that came short."""
-    headers = [(b"content-type", b"application/json"), (b"content-length", b"1000")]
+    kind = b"text/html" if "/pages/" in scope["path"] else b"application/json"
+    headers = [(b"content-type", kind), (b"content-length", b"1000")]
     await send({"type": "http.response.start", "status": 200, "headers": headers})
     await send({"type": "http.response.body", "body": b'{"results": [', "more_body": False})
 

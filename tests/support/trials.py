@@ -19,6 +19,7 @@ from graph.settings import Settings
 from ledger.faults import FaultPoint
 from tests.support.deeds import Action
 from tests.support.ledgers import SEAL_KEY
+from tests.support.open_web import LOOPBACK
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,6 +65,7 @@ class Trial:
         given = {
             "database_url": self.database_url,
             "search_url": self.search_url,
+            "private_networks": [LOOPBACK],
             "home": self.home,
             "pool_size": max(4, self.branches),
             "smtp_url": self.smtp_url,
