@@ -4,7 +4,7 @@ What reached the endpoint is what this saw, whatever the process that asked live
 """
 
 import json
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator, Collection, Iterator
 from contextlib import aclosing, contextmanager
 from dataclasses import dataclass, field
 from threading import Event
@@ -52,9 +52,16 @@ class Counted:
         """What PERDURE_MODEL_BASE_URL is for this endpoint."""
         return f"{self.address}/v1"
 
-    def times(self, body: bytes) -> int:
-        """Return how often exactly this was asked."""
-        return sum(call.body == body for call in self.calls)
+    def asked_after(self, response_ids: Collection[str | None]) -> list[str]:
+        """Return what was asked again, word for word, after the answers with these ids had come."""
+        answered: set[bytes] = set()
+        again: list[str] = []
+        for call in self.calls:
+            if call.body in answered:
+                again.append(call.asked)
+            if call.response_id in response_ids:
+                answered.add(call.body)
+        return again
 
 
 @contextmanager
