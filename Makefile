@@ -14,12 +14,12 @@ export PYRIGHT_PYTHON_IGNORE_WARNINGS := 1
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help run test lint dev bench tamper crash properties models test-postgres15 clean
+.PHONY: help run test lint dev bench tamper crash properties models test-model test-postgres15 clean
 export QUESTION CORPUS
 
 # An environment that was moved, cut short or lost its Python has to be made again.
 $(shell test "$$(cat .venv/made-in 2>/dev/null)" = "$(CURDIR)" && test ! -e .venv/unfinished && .venv/bin/python -c "" 2>/dev/null \
-	|| rm -f .venv/has-run .venv/has-tests .venv/has-lint)
+	|| rm -f .venv/has-run .venv/has-tests .venv/has-lint .venv/has-served)
 
 help: ## List these targets
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "  %-18s %s\n", $$1, $$2 }' Makefile
@@ -57,6 +57,9 @@ properties: .venv/has-tests ## Play a thousand lives of effects and a thousand o
 models: .venv/has-tests ## Play every failure of a model's endpoint at every call of a run (more than 200 schedules, some minutes)
 	@PERDURE_TEST_WHOLE=1 $(RUN) pytest -q -s tests/faults/test_model_faults.py -o timeout=7200
 
+test-model: .venv/has-served ## Research with a small language model that is really served, kill it and resume it (130 MB, some minutes)
+	@$(RUN) pytest tests/model -o python_files='served_*.py' -o timeout=1800 -s
+
 test-postgres15: .venv/has-tests ## Run the tests on a system PostgreSQL 15
 	@test -x $(POSTGRES15)/initdb || { echo "perdure: no PostgreSQL 15 in $(POSTGRES15). On Debian 12: apt install postgresql-15" \
 		"(the server it starts is not used), or make $@ POSTGRES15=/its/bin" >&2; exit 1; }
@@ -75,6 +78,10 @@ clean: ## Stop an embedded database that nobody uses, and remove .venv and all c
 .venv/has-tests: pyproject.toml constraints.txt .ci/environment
 	@.ci/environment server tests
 	@touch $@ .venv/has-run
+
+.venv/has-served: pyproject.toml constraints.txt .ci/environment
+	@.ci/environment server tests served
+	@touch $@ .venv/has-tests .venv/has-run
 
 .venv/has-lint: pyproject.toml constraints.txt .ci/environment
 	@.ci/environment server tests lint

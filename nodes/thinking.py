@@ -117,11 +117,21 @@ class Thinker:
         recorded = await journal.fetch(self.ledger, self.run_id, request, receive, understand)
         return Answered(recorded.body["value"], recorded.body["left_out"])
 
+    @property
+    def answer_tokens_max(self) -> int:
+        """The tokens of the longest answer: half of the context, as the other half is for what is asked."""
+        return self.endpoint.model.profile.context_tokens // 2
+
     async def _fitting(self, wanted: Wanted, course: Course, last: "_Last") -> tuple[int, Ask]:
         """Return as many pieces as fit, and the ask about them."""
         profile = self.endpoint.model.profile
-        tokens = wanted.answer_tokens * 2**course.longer
-        shown = max(1, int(len(wanted.pieces) * course.room)) if wanted.pieces else 0
+        longer = wanted.answer_tokens * 2**course.longer
+        tokens = min(longer, self.answer_tokens_max)
+        room = course.room
+        if course.longer and tokens < longer:
+            # An answer that was cut short and has no more room to get: about less there is less to say.
+            room *= 0.5**course.longer
+        shown = max(1, int(len(wanted.pieces) * room)) if wanted.pieces else 0
         while True:
             asked = Ask(
                 self._messages(wanted, shown, course, last),

@@ -12,6 +12,10 @@ Schema = Mapping[str, Json]
 
 #: Characters of one sentence, one question, one search.
 SENTENCE_MAX, QUESTION_MAX, QUERY_MAX = 600, 400, 120
+#: Characters of a reason: a small model says the same over and over until it is stopped.
+REASON_MAX = 200
+#: Tokens that one sentence with its names may take.
+SENTENCE_TOKENS = 200
 #: Evidence, or claims, that one sentence may rest on.
 SUPPORT_MAX = 3
 #: An enumeration of Kimi's holds at most 1,000; more than this no model tells apart.
@@ -51,6 +55,11 @@ def names(letter: str, count: int) -> list[str]:
 def place(name: str) -> int:
     """Return the position, from 0, of what a name stands for."""
     return int(name[1:]) - 1
+
+
+def fitting(most: int, tokens: int) -> int:
+    """Return how many sentences an answer of so many tokens has room for: at least one, at most `most`."""
+    return max(1, min(most, tokens // SENTENCE_TOKENS))
 
 
 def plan(tasks_max: int) -> Schema:
@@ -97,7 +106,7 @@ def gaps(tasks_max: int) -> Schema:
 def pairs(count: int, most: int) -> Schema:
     """Return the schema of pairs of claims that disagree."""
     claim = one_of(names("F", count))
-    return record(pairs=many(record(one=claim, other=claim, reason=text(SENTENCE_MAX)), most))
+    return record(pairs=many(record(one=claim, other=claim, reason=text(REASON_MAX)), most))
 
 
 def kept(count: int) -> Schema:
@@ -117,5 +126,5 @@ def report(tasks: int, findings: int, sentences_max: int) -> Schema:
 def verdict() -> Schema:
     """Return the schema of a verdict on one sentence."""
     return record(
-        verdict=one_of(("supported", "contradicted", "insufficient")), why=text(SENTENCE_MAX)
+        verdict=one_of(("supported", "contradicted", "insufficient")), why=text(REASON_MAX)
     )

@@ -90,7 +90,11 @@ class ModelResearcher(Researcher):
             {"question": question, "instruction": instruction, "most": tasks_max},
             lambda _: answers.plan(tasks_max),
             _LONG,
-            {"question": question, "instruction": instruction or "-", "tasks_max": str(tasks_max)},
+            {
+                "question": question,
+                "instruction": said.of_a_person(instruction),
+                "tasks_max": str(tasks_max),
+            },
         )
         if (answer := await self._ask(wanted)) is None:
             return await self._plain.plan(question, tasks_max, instruction)
@@ -145,12 +149,13 @@ class ModelResearcher(Researcher):
         shown = sentences_of(passages)[: answers.NAMES_MAX]
         if not shown:
             return ()
+        most = answers.fitting(CLAIMS_MAX, self.thinker.answer_tokens_max)
         wanted = Wanted(
             "extract",
             {"task": task.question, "evidence": [sentence.body for sentence in shown]},
-            lambda count: answers.claims(CLAIMS_MAX, count),
+            lambda count: answers.claims(most, count),
             _LONG,
-            {"task": task.question, "question": task.run_question, "claims_max": str(CLAIMS_MAX)},
+            {"task": task.question, "question": task.run_question, "claims_max": str(most)},
             [f"E{at}: {sentence.text}" for at, sentence in enumerate(shown, start=1)],
         )
         if (answer := await self._ask(wanted)) is None:
@@ -241,6 +246,7 @@ class ModelResearcher(Researcher):
         shown = list(claims)[: answers.NAMES_MAX]
         if not shown or not tasks:
             return plain
+        most = answers.fitting(SENTENCES_MAX, self.thinker.answer_tokens_max // len(tasks))
         wanted = Wanted(
             "synthesize",
             {
@@ -248,7 +254,7 @@ class ModelResearcher(Researcher):
                 "claims": [claim.finding_id for claim in shown],
                 "gaps": list(gaps),
             },
-            lambda count: answers.report(len(tasks), count, SENTENCES_MAX),
+            lambda count: answers.report(len(tasks), count, most),
             _REPORT,
             {"question": question, "tasks": said.numbered("T", [task.question for task in tasks])},
             claim_lines(shown),

@@ -51,6 +51,11 @@ def _sentence(said: Any, shown: Sequence[Claim]) -> DraftSentence:
     return DraftSentence(" ".join(said["text"].split()), resting[0].finding_id, tuple(evidence))
 
 
+def of_a_person(instruction: str | None) -> str:
+    """Return what a person said of the plan before; nothing where nobody did, or a small model makes a task of it."""
+    return f"\nWhat a person said of the plan before: {instruction}" if instruction else ""
+
+
 def numbered(letter: str, lines: Sequence[str]) -> str:
     """Return lines under numbers: T1, T2 and so on."""
     return "\n".join(f"{letter}{at}: {line}" for at, line in enumerate(lines, start=1))
