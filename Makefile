@@ -27,8 +27,9 @@ help: ## List these targets
 run: .venv/has-run ## Answer QUESTION from CORPUS and say where the report is (make run QUESTION="…" CORPUS=path)
 	@$(PERDURE) run "$$QUESTION" --corpus "$$CORPUS" --review none
 
+# A process for each processor; what a module sets up is set up once.
 test: .venv/has-tests ## Run the tests (TESTS="tests/unit -k name" for some)
-	@$(RUN) pytest $(TESTS)
+	@$(RUN) pytest -n auto --dist loadfile $(TESTS)
 
 lint: .venv/has-lint ## Check format, style, import contracts and types
 	@.venv/bin/ruff format --check .
