@@ -254,7 +254,7 @@ async def test_studio_gets_forms_that_fit_on_a_screen(server: DevServer) -> None
     assert sorted(schemas["input_schema"]["properties"]) == ["question"]
     assert sorted(schemas["output_schema"]["properties"]) == ["products", "step"]
     assert sorted(schemas["context_schema"]["properties"]) == [
-        "at_deadline", "branches", "corpus", "model", "notify", "publish", "review", "review_deadline", "sensitive",
+        "at_deadline", "branch_budget", "branches", "budget", "corpus", "model", "notify", "publish", "review", "review_deadline", "sensitive",
         "two_persons",
     ]  # fmt: skip
 
