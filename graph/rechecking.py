@@ -1,24 +1,30 @@
-"""Rechecks a run's sources for the command line; imported when one is asked for, because it reads documents."""
+"""Rechecks a run's sources for the command line; imported when one is asked for, because it reads documents and pages."""
 
+from contextlib import AsyncExitStack
 from typing import Any
+
+import httpx
 
 from graph.opening import open_ledger
 from graph.settings import Settings
+from graph.web import open_pages
 from ledger import citations, runs
 from ledger.citations import Citation
 from nodes.anchoring import Anchor
 from nodes.recheck import Rechecked, recheck
-from nodes.tools.rereading import CorpusFiles
+from nodes.tools.rereading import CorpusFiles, WebPages
 
 
 async def rechecked(settings: Settings, name: str) -> list[dict[str, Any]]:
     """Recheck the sources of the run that a person means; each with its state and its citations. Raises as `recheck`."""
-    async with open_ledger(settings) as ledger:
+    async with AsyncExitStack() as stack:
+        ledger = await stack.enter_async_context(open_ledger(settings))
         async with ledger.transaction() as tx:
             run = await runs.find(tx, name)
             report = run.report_artifact
             cited = await citations.of_report(tx, run.run_id, report) if report else []
-        found = await recheck(ledger, run.run_id, [CorpusFiles()])
+        pages = await open_pages(settings, stack, httpx.create_ssl_context())
+        found = await recheck(ledger, run.run_id, [CorpusFiles(), WebPages(pages)])
     return [_shown(each, cited) for each in found]
 
 

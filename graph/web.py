@@ -1,5 +1,6 @@
 """Opens the web search that is set up, with what reads its pages."""
 
+import ssl
 from contextlib import AsyncExitStack
 from functools import partial
 
@@ -58,7 +59,15 @@ async def open_web(settings: Settings, stack: AsyncExitStack) -> WebSearch | Non
         verify=certificates, timeout=SEARCH_SECONDS_MAX, max_redirects=REDIRECTS_MAX
     )
     await stack.enter_async_context(client)
+    pages = await open_pages(settings, stack, certificates)
+    extractors = await stack.enter_async_context(Extractors(PAGE_READERS))
+    return WebSearch(provider, client, pages, extractors)
+
+
+async def open_pages(
+    settings: Settings, stack: AsyncExitStack, certificates: ssl.SSLContext
+) -> Pages:
+    """Open what fetches pages under the rules that are set, closed with the stack; it needs no search."""
     transport = PageTransport(settings.egress, certificates)
     requester = Requester(await stack.enter_async_context(transport), settings.egress)
-    extractors = await stack.enter_async_context(Extractors(PAGE_READERS))
-    return WebSearch(provider, client, Pages(requester, Robots(requester)), extractors)
+    return Pages(requester, Robots(requester))

@@ -14,20 +14,20 @@ from uuid import UUID
 from ledger import evidence, journal, leases, sources
 from ledger.canonical import Json
 from ledger.db import Ledger, Transaction
-from ledger.errors import CredentialRefused, OperationFailed
+from ledger.errors import OperationFailed
 from ledger.evidence import Evidence
 from ledger.journal import Answer, Request
 from ledger.sources import Source
 from nodes.anchoring import WHOLE, Anchor, anchor
 from nodes.tools.documents import Unreadable, artifact_of
-from nodes.tools.extractors import Extractors
+from nodes.tools.extractors import ExtractorLost, Extractors
 
 #: The kind of operation that a recheck of one source is, and the task that it belongs to: none.
 RECHECK = "recheck"
 NO_TASK = ""
 
-#: What became of a source; `unchecked` where nothing here can read it again.
-State: TypeAlias = Literal["same", "changed", "unavailable", "unchecked"]
+#: What became of a source; `unchecked` where nothing here can read it again, or not now.
+State: TypeAlias = Literal["same", "changed", "unavailable", "forbidden", "unchecked"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,6 +38,20 @@ class Reread:
     media_type: str
 
 
+class NotReread(OperationFailed):
+    """A document is not to be had; `state` is what that says of its source, `unchecked` if it says nothing."""
+
+    def __init__(
+        self,
+        reason: str,
+        state: Literal["unavailable", "forbidden", "unchecked"],
+        *,
+        transient: bool,
+    ) -> None:
+        super().__init__(reason, transient=transient)
+        self.state: State = state
+
+
 class Rereader(Protocol):
     """Reads documents of one kind of place again."""
 
@@ -45,8 +59,8 @@ class Rereader(Protocol):
         """Whether the source is of that kind."""
         ...
 
-    async def reread(self, source: Source) -> Reread:
-        """Return the document as it is now; raises OperationFailed where it cannot be had."""
+    async def reread(self, source: Source) -> Reread | None:
+        """Return the document as it is now, None for what is known to be as it was; raises NotReread."""
         ...
 
 
@@ -102,10 +116,12 @@ async def _perform(
 ) -> Answer:
     try:
         text = await _text_now(source, await reader.reread(source), extractors)
-    except CredentialRefused:
-        raise
-    except (OperationFailed, Unreadable) as error:
-        return _answer(run_id, source, "unavailable", error.reason, {})
+    except NotReread as error:
+        return _answer(run_id, source, error.state, error.reason, {})
+    except Unreadable as error:
+        # A reader that died says nothing of the document.
+        lost = isinstance(error, ExtractorLost)
+        return _answer(run_id, source, "unchecked" if lost else "unavailable", error.reason, {})
     if text is None:
         stay = {each.evidence_id: Anchor("same", each.start, each.end, WHOLE) for each in quotes}
         return _answer(run_id, source, "same", None, stay)
@@ -113,9 +129,9 @@ async def _perform(
     return _answer(run_id, source, "changed", "its text is another", anchors)
 
 
-async def _text_now(source: Source, now: Reread, extractors: Extractors) -> str | None:
+async def _text_now(source: Source, now: Reread | None, extractors: Extractors) -> str | None:
     """Return the text as it is now, None where it is the one that was read."""
-    if artifact_of(now.content) == source.content_artifact:
+    if now is None or artifact_of(now.content) == source.content_artifact:
         return None
     text = (await extractors.extract(now.content, now.media_type)).text
     return None if artifact_of(text.encode()) == source.text_artifact else text

@@ -5,12 +5,19 @@ An error is never a verdict: one fails the test. The table is printed.
 
 from collections import Counter
 from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
 
 import pytest
+from typing_extensions import override
 
-from nodes.material import Verdict
+from graph.runs import start_run
+from nodes.material import Claim, Draft, DraftSection, Task, Verdict
+from nodes.report import escaped
 from nodes.researchers.extractive import ExtractiveResearcher
-from tests.support.mutations import Case, honest, real_sentences, untrue
+from tests.support.mutations import Case, honest, real_sentences, spoilt, untrue
+from tests.support.researchers import Attentive, thinking
+from tests.support.runtimes import QUESTION, options, runtime_on, write_corpus
 
 # Of 1,802 sentences.
 EVERY, OF_EACH_KIND = 6, 40
@@ -49,3 +56,41 @@ async def test_what_is_true_is_supported(capsys: pytest.CaptureFixture[str]) -> 
     with capsys.disabled():
         print_table("Left as it is", kinds, supported)
     assert [case for case in cases if case not in supported][:5] == []
+
+
+class Careless(Attentive):
+    """Writes each sentence as it stands, spoilt in every way, and with the evidence of another."""
+
+    @property
+    @override
+    def outside(self) -> bool:
+        return False
+
+    @override
+    async def synthesize(
+        self, question: str, tasks: Sequence[Task], claims: Sequence[Claim], gaps: Sequence[str]
+    ) -> Draft:
+        draft = await super().synthesize(question, tasks, claims, gaps)
+        true = [each for section in draft.sections for each in section.sentences]
+        words = [replace(each, text=text) for each in true for text in spoilt(each.text)]
+        pairs = zip(true, [*true[1:], true[0]], strict=True)
+        swapped = [replace(one, evidence_ids=other.evidence_ids) for one, other in pairs]
+        return replace(draft, sections=(DraftSection("All", (*true, *words, *swapped)),))
+
+
+async def test_a_run_cites_nothing_for_what_was_made_untrue(
+    database_url: str, tmp_path: Path
+) -> None:
+    corpus, researcher = write_corpus(tmp_path / "garden"), Careless()
+    async with runtime_on(database_url, tmp_path / "home") as runtime:
+        done = await start_run(thinking(runtime, researcher), QUESTION, options(corpus))
+    assert done.report_path is not None
+    report = done.report_path.read_text()
+    stands, _, doubted = report.partition("## What the quotes do not support")
+    true = [line[2:].rpartition(" [")[0] for line in stands.splitlines() if line[:2] == "- "]
+    assert len(true) >= 3
+    assert all(f"“{each}”" in report for each in true), "each stands as a quote below"
+    for each in true:
+        assert f"- {each} (insufficient)" in doubted, "with the evidence of another"
+        for text in spoilt(each):
+            assert f"- {escaped(text)} (" in doubted

@@ -126,6 +126,12 @@ _REFERS = re.compile(
 )
 
 
+def spoilt(text: str) -> list[str]:
+    """Return the words of a sentence spoilt in each of the ways that it allows."""
+    found = [spoil(text) for spoil in _SPOILERS.values()]
+    return list(dict.fromkeys(each for each in found if each is not None and each != text))
+
+
 def _spoilt(kind: str, each: Sentence) -> Case | None:
     text = _SPOILERS[kind](each.text)
     return None if text is None or text == each.text else Case(kind, text, (each.quote,))
