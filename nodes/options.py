@@ -38,8 +38,8 @@ class ToolMissing(BadInput):
 
     def __init__(self) -> None:
         super().__init__(
-            "this run searches the web, and no web search is set up here; set PERDURE_SEARCH_URL as it was when the run"
-            " began, then `perdure resume` goes on"
+            "this run searches the web, and no web search is set up here; set PERDURE_SEARCH or PERDURE_SEARCH_URL"
+            " as they were when the run began, then `perdure resume` goes on"
         )
 
 

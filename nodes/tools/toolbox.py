@@ -50,7 +50,8 @@ class RunToolbox:
         if not (options.corpus or self.default_corpus or self.web):
             raise BadInput(
                 "there is nothing to research: give --corpus PATH (a file or a folder; more than one may be given),"
-                " for a first try --corpus pydoc:topics, or set PERDURE_SEARCH_URL"
+                " for a first try --corpus pydoc:topics, or set PERDURE_SEARCH_URL, or PERDURE_SEARCH and"
+                " PERDURE_SEARCH_KEY"
             )
 
     async def check_credentials(self) -> str:
