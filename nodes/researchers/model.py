@@ -102,8 +102,8 @@ class ModelResearcher(Researcher):
             TaskDraft(
                 f"t{number}",
                 task["question"],
-                # Earlier ones only: so that nothing waits for itself.
-                tuple(f"t{each}" for each in sorted(set(task["depends_on"])) if each < number),
+                # Earlier ones only: so that nothing waits for itself. JSON has 1.0 for a whole number, too.
+                tuple(f"t{each:.0f}" for each in sorted(set(task["depends_on"])) if each < number),
             )
             for number, task in enumerate(answer.value["tasks"], start=1)
         )
