@@ -21,7 +21,7 @@ from nodes.models.base import Ask, Message
 from nodes.models.courses import Course, Patience
 from nodes.models.endpoints import Endpoint
 from nodes.models.errors import ModelError
-from nodes.prompts import prompt
+from nodes.prompts import as_data, prompt
 
 #: The kind of these operations in the journal.
 KIND = "model"
@@ -148,7 +148,8 @@ class Thinker:
         self, wanted: Wanted, shown: int, course: Course, last: "_Last"
     ) -> tuple[Message, ...]:
         words = prompt(wanted.prompt)
-        text = words.user.substitute(wanted.values, pieces="\n".join(wanted.pieces[:shown]))
+        values = {name: as_data(value) for name, value in wanted.values.items()}
+        text = words.user.substitute(values, pieces=as_data("\n".join(wanted.pieces[:shown])))
         asked = (Message("system", words.system), Message("user", text))
         if course.complaint is None or last.received is None:
             return asked

@@ -26,7 +26,7 @@ from nodes.material import (
 from nodes.researchers import answers, said
 from nodes.researchers.base import Researcher
 from nodes.researchers.extractive import ExtractiveResearcher
-from nodes.researchers.numbered import claim_lines, sentences_of
+from nodes.researchers.numbered import claim_lines, hit_lines, one_line, quote_lines, sentences_of
 from nodes.researchers.verdicts import judge, unfounded
 from nodes.thinking import Answered, Thinker, Wanted
 
@@ -101,7 +101,7 @@ class ModelResearcher(Researcher):
         return tuple(
             TaskDraft(
                 f"t{number}",
-                task["question"],
+                one_line(task["question"]),
                 # Earlier ones only: so that nothing waits for itself. JSON has 1.0 for a whole number, too.
                 tuple(f"t{each:.0f}" for each in sorted(set(task["depends_on"])) if each < number),
             )
@@ -129,14 +129,13 @@ class ModelResearcher(Researcher):
         uris = list(dict.fromkeys(hit.uri for hit in hits))[: answers.NAMES_MAX]
         if len(uris) <= 1:
             return tuple(uris)
-        lines = [f"D{at}: {found[uri].title} <{uri}>" for at, uri in enumerate(uris, start=1)]
         wanted = Wanted(
             "choose",
             {"task": task.question, "documents": list(uris)},
             answers.choice,
             _SHORT,
             {"task": task.question},
-            lines,
+            hit_lines(uris, found),
         )
         if (answer := await self._ask(wanted)) is None:
             return tuple(uris)
@@ -195,11 +194,11 @@ class ModelResearcher(Researcher):
             lambda _: answers.gaps(tasks_max),
             _LONG,
             {"question": question, "tasks_max": str(tasks_max)},
-            [f"- {gap}" for gap in gaps],
+            [f"- {one_line(gap)}" for gap in gaps],
         )
         if (answer := await self._ask(wanted)) is None:
             return ()
-        asked = dict.fromkeys(answer.value["tasks"])
+        asked = dict.fromkeys(map(one_line, answer.value["tasks"]))
         return tuple(TaskDraft(f"t{at}", each) for at, each in enumerate(asked, start=1))
 
     @override
@@ -276,7 +275,7 @@ class ModelResearcher(Researcher):
             lambda _: answers.verdict(),
             _SHORT,
             {"sentence": sentence},
-            [f"Quote {at}: {quote}" for at, quote in enumerate(quotes, start=1)],
+            quote_lines(quotes),
         )
         answer = await self._ask(wanted)
         # Whoever was not shown all of the quotes has not checked the sentence.

@@ -5,7 +5,7 @@ from typing import Any
 
 from nodes.material import Claim, ClaimDraft, Disagreement, DraftSection, DraftSentence, Task
 from nodes.researchers.answers import place
-from nodes.researchers.numbered import Sentence
+from nodes.researchers.numbered import Sentence, one_line
 
 _CONFIDENCE: Mapping[str, float] = {"high": 0.9, "medium": 0.6, "low": 0.3}
 
@@ -13,9 +13,7 @@ _CONFIDENCE: Mapping[str, float] = {"high": 0.9, "medium": 0.6, "low": 0.3}
 def claim(said: Any, shown: Sequence[Sentence]) -> ClaimDraft:
     """Return a claim with the quotes that it names."""
     quotes = [shown[place(name)].quote for name in dict.fromkeys(said["evidence"])]
-    return ClaimDraft(
-        " ".join(said["claim"].split()), tuple(quotes), _CONFIDENCE[said["confidence"]]
-    )
+    return ClaimDraft(one_line(said["claim"]), tuple(quotes), _CONFIDENCE[said["confidence"]])
 
 
 def pairs(
@@ -48,7 +46,7 @@ def sections(
 def _sentence(said: Any, shown: Sequence[Claim]) -> DraftSentence:
     resting = [shown[place(name)] for name in dict.fromkeys(said["claims"])]
     evidence = dict.fromkeys(name for claim in resting for name in claim.evidence_ids)
-    return DraftSentence(" ".join(said["text"].split()), resting[0].finding_id, tuple(evidence))
+    return DraftSentence(one_line(said["text"]), resting[0].finding_id, tuple(evidence))
 
 
 def of_a_person(instruction: str | None) -> str:
@@ -58,4 +56,4 @@ def of_a_person(instruction: str | None) -> str:
 
 def numbered(letter: str, lines: Sequence[str]) -> str:
     """Return lines under numbers: T1, T2 and so on."""
-    return "\n".join(f"{letter}{at}: {line}" for at, line in enumerate(lines, start=1))
+    return "\n".join(f"{letter}{at}: {one_line(line)}" for at, line in enumerate(lines, start=1))
