@@ -9,7 +9,7 @@ from typing import Any, Final
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 from ledger.errors import OperationFailed
-from ledger.journal import Spent
+from ledger.spending import Spent
 
 #: The part of a run's budget that branches leave, so that what they found can still be written and checked.
 RESERVE: Final = 0.25

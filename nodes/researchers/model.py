@@ -250,6 +250,7 @@ class ModelResearcher(Researcher):
             "synthesize",
             {
                 "question": question,
+                "tasks": [task.task_id for task in tasks],
                 "claims": [claim.finding_id for claim in shown],
                 "gaps": list(gaps),
             },

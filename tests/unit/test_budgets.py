@@ -3,7 +3,7 @@
 import pytest
 from pydantic import ValidationError
 
-from ledger.journal import Spent
+from ledger.spending import Spent
 from nodes.budgets import Budget, BudgetSpent
 from nodes.thinking import Allowance
 
