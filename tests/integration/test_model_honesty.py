@@ -128,3 +128,28 @@ async def test_a_page_cannot_end_the_material_that_it_stands_in(
     assert any("says the gardener" in text for text in told)
     assert all(text.count("</material>") == 1 for text in told)
     assert all("<|" not in text for text in told)
+
+
+async def test_whatever_step_did_without_the_model_the_report_says_so(
+    database_url: str, tmp_path: Path
+) -> None:
+    refused = {"plan", "gaps", "conflicts", "check"}
+
+    def willing(request: ChatRequest) -> str | list[ToolCall]:
+        if request.schema_name in refused:
+            return "no JSON"
+        if request.schema_name == "assess":
+            return json.dumps({"answered": False, "queries": [], "gaps": ["What of frost?"]})
+        return careful(request)
+
+    with moonshot_server(willing) as server:
+        async with thinking_runtime(database_url, tmp_path / "home", server) as (runtime, _):
+            given = asking(write_corpus(tmp_path / "garden"))
+            ended = await start_run(runtime, QUESTION, given)
+            text = report_path(runtime.resources.reports, ended.run.run_id).read_text()
+    assert ended.run.status == "completed"
+    _, _, missing = text.partition("## What could not be researched")
+    lines = missing.partition("\n## ")[0]
+    assert [
+        name for name in sorted(refused) if f"{name}: the answer is malformed" not in lines
+    ] == []
