@@ -3,11 +3,38 @@
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from nodes.material import Claim, ClaimDraft, Disagreement, DraftSection, DraftSentence, Task
+from nodes.material import (
+    Claim,
+    ClaimDraft,
+    Disagreement,
+    DraftSection,
+    DraftSentence,
+    Task,
+    TaskDraft,
+)
 from nodes.researchers.answers import place
 from nodes.researchers.numbered import Sentence, one_line
 
 _CONFIDENCE: Mapping[str, float] = {"high": 0.9, "medium": 0.6, "low": 0.3}
+
+
+def plan(said: Sequence[Any]) -> tuple[TaskDraft, ...]:
+    """Return the tasks of a plan, each waiting for earlier ones only: so that nothing waits for itself."""
+    return tuple(
+        TaskDraft(
+            f"t{number}",
+            one_line(task["question"]),
+            # JSON has 1.0 for a whole number, too.
+            tuple(f"t{each:.0f}" for each in sorted(set(task["depends_on"])) if each < number),
+        )
+        for number, task in enumerate(said, start=1)
+    )
+
+
+def tasks(said: Sequence[str]) -> tuple[TaskDraft, ...]:
+    """Return further tasks, each once."""
+    asked = dict.fromkeys(map(one_line, said))
+    return tuple(TaskDraft(f"t{at}", each) for at, each in enumerate(asked, start=1))
 
 
 def claim(said: Any, shown: Sequence[Sentence]) -> ClaimDraft:

@@ -10,7 +10,7 @@ from ledger import spending
 from ledger.db import Ledger
 from ledger.faults import FaultPoint
 from nodes.budgets import Budget
-from nodes.material import Claim, Task
+from nodes.material import Claim, Passage, Task
 from nodes.models.base import Model
 from nodes.models.endpoints import Endpoint
 from nodes.researchers import answers
@@ -91,3 +91,16 @@ async def test_a_report_of_another_plan_is_another_question(database_url: str) -
                 draft = await researcher.synthesize("Why?", tasks, [claim], [])
                 assert [section.heading for section in draft.sections] == ["Question 2?"]
     assert len(server.calls) == 2
+
+
+async def test_more_than_can_be_named_is_said_to_be_left_out(database_url: str) -> None:
+    text = " ".join(f"Runner beans number {at} are sown in May." for at in range(400))
+    passage = Passage("file:beans", "Beans", "sha256:beans", 0, len(text), text, 1.0)
+    with moonshot_server(sensible) as server:
+        async with client(server) as model, open_ledger(database_url) as ledger:
+            researcher = ModelResearcher(thinker(ledger, await new_run(ledger), model))
+            found = await researcher.extract(
+                Task("t1", "When are runner beans sown?", "Why?"), [passage], {}
+            )
+    assert found
+    assert researcher.notes == ("100 of 400 pieces of material were not shown to the model",)
