@@ -177,9 +177,9 @@ class Settings(BaseSettings):
     """The context of the model in tokens; unset, what is known of it."""
     model_calls: Annotated[int, Field(ge=1, le=1000)] = 4
     """How many calls of a model may be at work at once, over all branches and runs of a process."""
-    model_idle_seconds: Annotated[float, Field(gt=0)] = 300
+    model_idle_seconds: Annotated[float, Field(gt=0, allow_inf_nan=False)] = 300
     """How long nothing may come of an answer before its call is given up."""
-    model_patience_seconds: Annotated[float, Field(ge=0)] = 600
+    model_patience_seconds: Annotated[float, Field(ge=0, allow_inf_nan=False)] = 600
     """How long an endpoint that is overloaded or away is asked again, before the run pauses."""
     corpus: Annotated[list[str], NoDecode, BeforeValidator(_separated)] = Field(
         default_factory=list[str]

@@ -28,9 +28,9 @@ class Budget(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid")
 
     tokens: int | None = Field(default=None, ge=1)
-    usd: float | None = Field(default=None, gt=0)
+    usd: float | None = Field(default=None, gt=0, allow_inf_nan=False)
     calls: int | None = Field(default=None, ge=1)
-    minutes: float | None = Field(default=None, gt=0)
+    minutes: float | None = Field(default=None, gt=0, allow_inf_nan=False)
 
     @model_validator(mode="before")
     @classmethod

@@ -38,9 +38,12 @@ async def dispatch(
             return {"ready": [], **waits, "step": {"name": "dispatch", "waits": waits["gate"]}}
         ready = await tasks.ready(tx, run_id, WAVE_TASKS_MAX)
     products = state.get("products", {})
-    if not ready:
+    told = await _used_up(resources, run_id)
+    if not ready and told is None:
+        # Not out of what is reserved for the report: no branch could begin with them.
         ready, products = await _for_gaps(resources, run_id, products)
-    if ready and (told := await _used_up(resources, run_id)):
+        told = await _used_up(resources, run_id)
+    if ready and told:
         await _leave(resources, run_id, ready, told)
         ready = []
     if not ready:
