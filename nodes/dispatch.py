@@ -37,7 +37,7 @@ async def dispatch(
         if waits := await passed_by(tx, run_id, "dispatch"):
             return {"ready": [], **waits, "step": {"name": "dispatch", "waits": waits["gate"]}}
         ready = await tasks.ready(tx, run_id, WAVE_TASKS_MAX)
-    products = state.get("products", {})
+    products: Mapping[str, str] = state.get("products", {})
     told = await _used_up(resources, run_id)
     if not ready and told is None:
         # Not out of what is reserved for the report: no branch could begin with them.
