@@ -72,8 +72,8 @@ async def open_runtime(
 
     Raises DatabaseUnavailable, MigrationDrift, SchemaOutdated, EmbeddedPostgresFailed, BadInput.
     """
-    # httpx logs every address whole, and that of the search service may hold a key.
-    for name in ("httpx", "httpcore"):
+    # httpx logs every address whole, and that of the search service may hold a key; openai logs every prompt.
+    for name in ("httpx", "httpcore", "openai"):
         logging.getLogger(name).setLevel(logging.WARNING)
     async with AsyncExitStack() as stack:
         database_url = await stack.enter_async_context(open_database(settings))

@@ -7,6 +7,7 @@ import json
 import re
 from pathlib import Path
 from typing import Annotated, Literal
+from urllib.parse import urlsplit
 
 from platformdirs import user_data_path
 from psycopg import ProgrammingError
@@ -32,6 +33,7 @@ from typing_extensions import override
 from graph.secrets import checked_reference
 from ledger.contracts import Contract
 from ledger.questions import Kind
+from nodes.models.profile import CONTEXT_TOKENS_MIN
 from nodes.options import Policy
 from nodes.sensitive import SensitiveRule
 from nodes.targets.email import checked_address
@@ -67,6 +69,16 @@ def _seal_key(value: SecretStr) -> SecretStr:
 
 def _web_address(value: str) -> str:
     TypeAdapter(HttpUrl).validate_python(value)
+    return value
+
+
+def _endpoint_address(value: str) -> str:
+    """Refuse what would be sent in place of the key, or shown: the address stands in plain settings."""
+    address = urlsplit(_web_address(value))
+    if address.username or address.password or address.query or address.fragment:
+        raise ValueError(
+            f"an endpoint's address has no name, password or query; {PREFIX}MODEL_KEY says where its key is"
+        )
     return value
 
 
@@ -130,6 +142,7 @@ DatabaseName = Annotated[str, AfterValidator(_database_name)]
 DatabaseUrl = Annotated[SecretStr, AfterValidator(_database_url)]
 Hosts = Annotated[list[str], NoDecode, BeforeValidator(_separated), AfterValidator(_hosts)]
 Token = Annotated[SecretStr, AfterValidator(_token)]
+EndpointAddress = Annotated[str, AfterValidator(_endpoint_address)]
 WebAddress = Annotated[str, AfterValidator(_web_address)]
 
 
@@ -154,19 +167,19 @@ class Settings(BaseSettings):
     """Where the embedded database, keys, caches and reports are kept."""
     model: Annotated[str, Field(min_length=1)] = "extractive"
     """Who thinks: `extractive`, which needs no language model, `kimi-k3` and its family, or `openai:NAME` at an endpoint."""
-    model_base_url: WebAddress | None = None
+    model_base_url: EndpointAddress | None = None
     """The endpoint of the model: needed for openai:NAME, and for a family that is served elsewhere than at its vendor's."""
     model_key: Annotated[str, AfterValidator(checked_reference)] | None = None
     """Where the key of the endpoint is: env:NAME or file:PATH; unset, the vendor's own variable counts at its own address."""
     model_effort: str | None = None
     """How hard the model reasons, where it can be told: low, high, max; unset, as the endpoint does."""
-    model_context: Annotated[int, Field(ge=1024)] | None = None
+    model_context: Annotated[int, Field(ge=CONTEXT_TOKENS_MIN)] | None = None
     """The context of the model in tokens; unset, what is known of it."""
     model_calls: Annotated[int, Field(ge=1, le=1000)] = 4
     """How many calls of a model may be at work at once, over all branches and runs of a process."""
-    model_idle_seconds: Annotated[float, Field(gt=0)] = 300
+    model_idle_seconds: Annotated[float, Field(gt=0, allow_inf_nan=False)] = 300
     """How long nothing may come of an answer before its call is given up."""
-    model_patience_seconds: Annotated[float, Field(ge=0)] = 600
+    model_patience_seconds: Annotated[float, Field(ge=0, allow_inf_nan=False)] = 600
     """How long an endpoint that is overloaded or away is asked again, before the run pauses."""
     corpus: Annotated[list[str], NoDecode, BeforeValidator(_separated)] = Field(
         default_factory=list[str]

@@ -29,7 +29,6 @@ T = TypeVar("T")
 _SQL = load("journal")
 _BEGIN, _RECEIVE, _ACCEPTED = _SQL["BeginOperation"], _SQL["ReceiveAnswer"], _SQL["AcceptedResults"]
 _SUCCEED, _FAIL = _SQL["SucceedAttempt"], _SQL["FailAttempt"]
-_SPENT = _SQL["SpentByTask"]
 _OPERATIONS, _ATTEMPTS = _SQL["ListOperations"], _SQL["ListAttempts"]
 
 
@@ -221,30 +220,6 @@ async def results(tx: Transaction, run_id: UUID, operation_ids: Sequence[str]) -
     rows = await tx.many(_ACCEPTED, run_id=run_id, operation_ids=list(operation_ids))
     found = {row["operation_id"]: tx.unpack(row) for row in rows}
     return [found[operation_id] for operation_id in operation_ids if operation_id in found]
-
-
-@dataclass(frozen=True, slots=True)
-class Spent:
-    """What calls cost: how many there were, their tokens, and US dollars as far as prices are known."""
-
-    calls: int = 0
-    prompt_tokens: float = 0
-    completion_tokens: float = 0
-    cost_usd: float = 0
-
-    def __add__(self, other: "Spent") -> "Spent":
-        return Spent(
-            self.calls + other.calls,
-            self.prompt_tokens + other.prompt_tokens,
-            self.completion_tokens + other.completion_tokens,
-            self.cost_usd + other.cost_usd,
-        )
-
-
-async def spent(tx: Transaction, run_id: UUID, kind: str) -> dict[str, Spent]:
-    """Return what the calls of one kind cost so far, by task."""
-    rows = await tx.many(_SPENT, run_id=run_id, kind=kind)
-    return {row.pop("task_id"): Spent(**row) for row in rows}
 
 
 class Attempt(BaseModel):

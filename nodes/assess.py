@@ -27,12 +27,13 @@ async def assess(resources: Resources, state: BranchState, runtime: Runtime[RunO
         claims = await recorded.claims(tx, run_id, task_id)
     researcher = resources.researchers.of(run, task_id, task.retries)
     judged = await researcher.assess(recorded.as_task(task, run.question), claims, round_number)
+    failures = [*state.get("failures", []), *researcher.notes]
     if judged.queries and round_number < ROUNDS_MAX:
         return {
             "queries": list(judged.queries),
+            "failures": failures,
             "step": {"name": "assess", "again": list(judged.queries)},
         }
-    failures = [*state.get("failures", []), *researcher.notes]
     return await _end(resources, run_id, task, {**state, "failures": failures}, judged, len(claims))
 
 

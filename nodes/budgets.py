@@ -9,7 +9,7 @@ from typing import Any, Final
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 from ledger.errors import OperationFailed
-from ledger.journal import Spent
+from ledger.spending import Spent
 
 #: The part of a run's budget that branches leave, so that what they found can still be written and checked.
 RESERVE: Final = 0.25
@@ -28,9 +28,9 @@ class Budget(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid")
 
     tokens: int | None = Field(default=None, ge=1)
-    usd: float | None = Field(default=None, gt=0)
+    usd: float | None = Field(default=None, gt=0, allow_inf_nan=False)
     calls: int | None = Field(default=None, ge=1)
-    minutes: float | None = Field(default=None, gt=0)
+    minutes: float | None = Field(default=None, gt=0, allow_inf_nan=False)
 
     @model_validator(mode="before")
     @classmethod

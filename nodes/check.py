@@ -4,6 +4,7 @@ A sentence that its quotes do not support is left out and named. The report's ci
 """
 
 import json
+from dataclasses import replace
 from typing import Any
 from uuid import UUID
 
@@ -13,6 +14,7 @@ from pydantic import TypeAdapter
 from ledger import artifacts, evidence, findings, runs, sources, tasks
 from ledger.db import Transaction
 from ledger.evidence import Evidence
+from nodes import notes
 from nodes.asking import Gate
 from nodes.conflicts import kept_apart
 from nodes.material import Draft, DraftSentence, Verdict
@@ -39,10 +41,11 @@ async def check(resources: Resources, state: ResearchState, runtime: Runtime[Run
     skipped = await resources.toolbox.skipped(run)
     async with resources.ledger.transaction(run_id) as tx:
         summary = json.loads(await artifacts.get(tx, products["summary"]))
+        noted = await notes.kept(tx, products)
         material = Material(
             question=run.question,
             disclosure=researcher.disclosure,
-            draft=draft,
+            draft=replace(draft, notes=(*noted, *draft.notes, *researcher.notes)),
             verdicts=verdicts,
             evidence=quoted,
             sources={source.source_id: source for source in await sources.everything(tx, run_id)},

@@ -11,7 +11,7 @@ from langgraph.runtime import Runtime
 
 from ledger import artifacts, runs, tasks
 from ledger.canonical import Json
-from nodes import recorded
+from nodes import notes, recorded
 from nodes.material import Claim
 from nodes.options import RunOptions
 from nodes.resources import Resources, run_id_of
@@ -27,7 +27,7 @@ async def compact(
 ) -> Update:
     """Choose what the report is written from."""
     run_id = run_id_of(runtime)
-    claims = await _by_importance(resources, run_id)
+    claims, noted = await _by_importance(resources, run_id)
     async with resources.ledger.transaction(run_id) as tx:
         order = [task.task_id for task in await tasks.everything(tx, run_id)]
         used = chosen(claims, order, MATERIAL_CHARACTERS_MAX)
@@ -37,24 +37,27 @@ async def compact(
             "left_out": {name: count for name, count in left_out(claims, used).items() if count},
         }
         name = await artifacts.put_json(tx, summary)
+        products = await notes.keep(tx, state.get("products", {}), noted)
         await runs.set_phase(tx, run_id, "synthesize")
     step: Json = {"name": "compact", "claims": len(claims), "used": len(used)}
-    return {"products": {**state.get("products", {}), "summary": name}, "step": step}
+    return {"products": {**products, "summary": name}, "step": step}
 
 
-async def _by_importance(resources: Resources, run_id: UUID) -> tuple[Claim, ...]:
-    """Return the claims; where they do not all fit, those first that the report needs most."""
+async def _by_importance(
+    resources: Resources, run_id: UUID
+) -> tuple[tuple[Claim, ...], Sequence[str]]:
+    """Return the claims, where they do not all fit those first that the report needs most; and what was done without."""
     async with resources.ledger.transaction(run_id) as tx:
         run = await runs.get(tx, run_id)
         claims = await recorded.claims(tx, run_id)
     length = sum(len(claim.text) for claim in claims)
     if length <= MATERIAL_CHARACTERS_MAX:
-        return claims
+        return claims, ()
     keep = max(1, len(claims) * MATERIAL_CHARACTERS_MAX // length)
     researcher = resources.researchers.of(run, "@compact")
     order = await researcher.condense(run.question, claims, keep)
     by_id = {claim.finding_id: claim for claim in claims}
-    return tuple(by_id[name] for name in dict.fromkeys([*order, *by_id]))
+    return tuple(by_id[name] for name in dict.fromkeys([*order, *by_id])), researcher.notes
 
 
 def chosen(claims: Sequence[Claim], order: Sequence[str], characters_max: int) -> tuple[Claim, ...]:

@@ -4,7 +4,7 @@ A task whose dependencies have ended goes out in the next wave; a gap that is wo
 disagreements become findings of their own, and a person is asked where the run's review policy wants it.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from uuid import UUID
 
 from langgraph.runtime import Runtime
@@ -14,7 +14,7 @@ from ledger import findings, runs, sources, tasks
 from ledger.canonical import Json
 from ledger.db import Transaction
 from ledger.findings import NewFinding
-from nodes import recorded
+from nodes import notes, recorded
 from nodes.asking import Gate, Question, ask, passed_by, to_reviews
 from nodes.conflicts import conflicts
 from nodes.material import Claim, Disagreement
@@ -37,13 +37,17 @@ async def dispatch(
         if waits := await passed_by(tx, run_id, "dispatch"):
             return {"ready": [], **waits, "step": {"name": "dispatch", "waits": waits["gate"]}}
         ready = await tasks.ready(tx, run_id, WAVE_TASKS_MAX)
-    if not ready:
-        ready = await _for_gaps(resources, run_id)
-    if ready and (told := await _used_up(resources, run_id)):
+    products: Mapping[str, str] = state.get("products", {})
+    told = await _used_up(resources, run_id)
+    if not ready and told is None:
+        # Not out of what is reserved for the report: no branch could begin with them.
+        ready, products = await _for_gaps(resources, run_id, products)
+        told = await _used_up(resources, run_id)
+    if ready and told:
         await _leave(resources, run_id, ready, told)
         ready = []
     if not ready:
-        return await _close(resources, run_id, state.get("decided", 0))
+        return await _close(resources, run_id, state.get("decided", 0), products)
     wave = state.get("wave", 0) + 1
     async with resources.ledger.transaction(run_id) as tx:
         await runs.set_phase(tx, run_id, "research")
@@ -56,6 +60,7 @@ async def dispatch(
         "ready": ids,
         "wave": wave,
         "tasks": counts,
+        "products": dict(products),
         "step": {"name": "dispatch", "wave": wave, "tasks": ids},
     }
 
@@ -87,42 +92,49 @@ async def _leave(
             left = await tasks.ready(tx, run_id, WAVE_TASKS_MAX)
 
 
-async def _for_gaps(resources: Resources, run_id: UUID) -> list[tasks.Task]:
-    """Plan one wave of tasks for what stayed unanswered; a second is never planned."""
+async def _for_gaps(
+    resources: Resources, run_id: UUID, products: Mapping[str, str]
+) -> tuple[list[tasks.Task], Mapping[str, str]]:
+    """Plan one wave of tasks for what stayed unanswered, a second never; return them, and the products with the notes."""
     async with resources.ledger.transaction(run_id) as tx:
         run = await runs.get(tx, run_id)
         existing = await tasks.everything(tx, run_id)
     gaps = [gap for task in existing for gap in task.gaps]
     if not gaps or any(task.task_id.startswith(GAP_PREFIX) for task in existing):
-        return []
-    drafts = await resources.researchers.of(run, "@dispatch").gap_tasks(
-        run.question, gaps, TASKS_MAX
-    )
+        return [], products
+    researcher = resources.researchers.of(run, "@dispatch")
+    drafts = await researcher.gap_tasks(run.question, gaps, TASKS_MAX)
+    async with resources.ledger.transaction(run_id) as tx:
+        products = await notes.keep(tx, products, researcher.notes)
     if not drafts:
-        return []
+        return [], products
     plan = validated(drafts, [task.task_id for task in existing])
     async with resources.ledger.transaction(run_id) as tx:
         rows = [
             (f"{GAP_PREFIX}{draft.task_id}", draft.question, draft.depends_on) for draft in plan
         ]
         await tasks.add(tx, run_id, rows, WORKER)
-        return await tasks.ready(tx, run_id, WAVE_TASKS_MAX)
+        return await tasks.ready(tx, run_id, WAVE_TASKS_MAX), products
 
 
-async def _close(resources: Resources, run_id: UUID, decided_before: int) -> Update:
+async def _close(
+    resources: Resources, run_id: UUID, decided_before: int, products: Mapping[str, str]
+) -> Update:
     async with resources.ledger.transaction(run_id) as tx:
         run = await runs.get(tx, run_id)
         claims = await recorded.claims(tx, run_id)
-    disagreements = await resources.researchers.of(run, "@dispatch").disagreements(claims)
+    researcher = resources.researchers.of(run, "@dispatch")
+    disagreements = await researcher.disagreements(claims)
     async with resources.ledger.transaction(run_id) as tx:
         await _record(tx, run_id, claims, disagreements)
+        kept = await notes.keep(tx, products, researcher.notes)
         await runs.set_phase(tx, run_id, "sources")
         options = RunOptions.model_validate(run.options)
         gate = Gate("dispatch", run_id, options, decided_before, resources.targets)
         asked = await _asked(tx, gate, claims, disagreements)
         counts = await tasks.counts(tx, run_id)
     step: Json = {"name": "dispatch", "claims": len(claims), "disagreements": len(disagreements)}
-    return {"ready": [], "tasks": counts, **asked, "step": step}
+    return {"ready": [], "tasks": counts, "products": kept, **asked, "step": step}
 
 
 async def _record(

@@ -14,12 +14,14 @@ from ledger.canonical import Json
 from ledger.db import Transaction
 from ledger.errors import NotFound
 from ledger.questions import Decision
+from nodes import notes
 from nodes.asking import Gate, Question, ask
 from nodes.decisions.plan import instruction_of
 from nodes.material import TaskDraft
 from nodes.notices import checked_targets
 from nodes.options import TASKS_MAX, BadInput, RunOptions, checked_question
 from nodes.plans import WORKER, renumbered, validated
+from nodes.researchers.base import Researcher
 from nodes.resources import Resources, run_id_of
 from nodes.state import ResearchState, Update
 
@@ -35,7 +37,8 @@ async def plan(resources: Resources, state: ResearchState, runtime: Runtime[RunO
             await runs.set_corpus(tx, run_id, corpus)
     number, guidance = state.get("plans", 0), state.get("guidance", [])
     said = await _said(resources, run_id, guidance)
-    drafts = await _drafts(resources, run, number, said)
+    researcher = resources.researchers.of(run, "@plan")
+    drafts = await _drafts(researcher, run, number, said)
     async with resources.ledger.transaction(run_id) as tx:
         await tasks.add(
             tx,
@@ -47,6 +50,7 @@ async def plan(resources: Resources, state: ResearchState, runtime: Runtime[RunO
         before = state.get("decided", 0)
         asked = await _asked(tx, Gate("plan", run_id, options, before, resources.targets))
         counts = await tasks.counts(tx, run_id)
+        products = await notes.keep(tx, state.get("products", {}), researcher.notes)
     resources.progress.phase(run_id, "plan", f"{len(drafts)} task{'s' if len(drafts) > 1 else ''}")
     return {
         "tasks": counts,
@@ -54,6 +58,7 @@ async def plan(resources: Resources, state: ResearchState, runtime: Runtime[RunO
         "step": {"name": "plan", "tasks": _listed(drafts)},
         "wave": 0,
         "guidance": [],
+        "products": products,
         "plans": max(number + len(said), 1),
     }
 
@@ -66,13 +71,12 @@ async def _said(resources: Resources, run_id: UUID, guidance: Sequence[str]) -> 
 
 
 async def _drafts(
-    resources: Resources, run: runs.Run, number: int, said: Sequence[Decision]
+    researcher: Researcher, run: runs.Run, number: int, said: Sequence[Decision]
 ) -> tuple[TaskDraft, ...]:
     """Plan the question where nobody has said anything yet, else each thing that was said."""
     planned: list[TaskDraft] = []
     # The question alone is the first plan, however often the step runs: its tasks are there already, then.
     first = number + 1 if said else 1
-    researcher = resources.researchers.of(run, "@plan")
     for wave, (asked, instruction) in enumerate(_requests(run.question, said), start=first):
         made = await researcher.plan(asked, TASKS_MAX, instruction)
         planned += validated(renumbered(made, wave))

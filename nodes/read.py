@@ -15,8 +15,10 @@ from ledger.sources import source_id
 from nodes import recorded
 from nodes.calls import call
 from nodes.found import Found, found
+from nodes.material import Hit
 from nodes.options import RunOptions, ToolMissing
 from nodes.resources import Reading, Resources, Tool, run_id_of
+from nodes.sensitive import SensitiveRule, rules_in, rules_over
 from nodes.state import BranchState, Update
 
 # Documents read per round: those of all places that are looked at.
@@ -32,8 +34,10 @@ async def read(resources: Resources, state: BranchState, runtime: Runtime[RunOpt
         hits = await found(tx, run_id, state.get("searches", []))
     tools = {tool.name: tool for tool in await resources.toolbox.tools(run)}
     researcher = resources.researchers.of(run, task.task_id, task.retries)
-    chosen = await researcher.choose(recorded.as_task(task, run.question), hits.hits)
-    uris = best_documents(hits, chosen)
+    rules = RunOptions.model_validate(run.options).sensitive if researcher.outside else ()
+    shown, kept = apart(hits.hits, rules)
+    chosen = await researcher.choose(recorded.as_task(task, run.question), shown)
+    uris = best_documents(hits, [*chosen, *kept])
     if any(hits.tool_of[uri] not in tools for uri in uris):
         raise ToolMissing
     answers = await asyncio.gather(
@@ -46,6 +50,20 @@ async def read(resources: Resources, state: BranchState, runtime: Runtime[RunOpt
         "failures": [*state.get("failures", []), *researcher.notes, *failed],
         "step": {"name": "read", "sources": len(new), "failed": len(failed)},
     }
+
+
+def apart(hits: Sequence[Hit], rules: Sequence[SensitiveRule]) -> tuple[tuple[Hit, ...], list[str]]:
+    """Return the hits whose address and title may leave this machine, and the addresses of the others.
+
+    Those are read here nevertheless, after all others: `extract` withholds what it must, and says so.
+    """
+    kept = {
+        hit.uri
+        for hit in hits
+        if any(rules_over(rules, hit.uri)) or any(rules_in(rules, f"{hit.uri}\n{hit.title}"))
+    }
+    shown = tuple(hit for hit in hits if hit.uri not in kept)
+    return shown, [hit.uri for hit in hits if hit.uri in kept]
 
 
 def best_documents(hits: Found, chosen: Sequence[str]) -> Sequence[str]:

@@ -101,7 +101,7 @@ class ResearchState(TypedDict):
     revision: NotRequired[list[str]]
     #: The kinds of reviews whose deadline passed and that the run went on without.
     unreviewed: NotRequired[list[str]]
-    #: Artifacts: the working summary, the draft, the report.
+    #: Artifacts: the working summary, the draft, the report, notes on what was done without.
     products: NotRequired[dict[str, str]]
     #: What is to be done outside, by key, with the status that it had when this was stored. A notice named here is sent.
     effects: Annotated[dict[str, str], merge_statuses]

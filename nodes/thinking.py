@@ -6,25 +6,27 @@ another model, find the answers that are there. Which words and which model it w
 
 import json
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 from uuid import UUID
 
-from ledger import journal, runs
+from ledger import journal, runs, spending
 from ledger.canonical import Json, canonical, digest
 from ledger.db import Ledger, Transaction
-from ledger.ids import derived_id
-from ledger.journal import Answer, Received, Request, Spent
+from ledger.journal import Answer, Received, Request
+from ledger.spending import Spent
 from nodes.budgets import RESERVE, Budget, BudgetSpent
 from nodes.clock import Clock, SystemClock
 from nodes.models.base import Ask, Message
 from nodes.models.courses import Course, Patience
 from nodes.models.endpoints import Endpoint
 from nodes.models.errors import ModelError
-from nodes.prompts import prompt
+from nodes.prompts import as_data, prompt
 
 #: The kind of these operations in the journal.
 KIND = "model"
+# Under this name it stands beside an answer how many pieces of the material it is about.
+_SHOWN = "shown"
 _RESERVED = ", but for what is reserved for the report"
 
 
@@ -108,11 +110,14 @@ class Thinker:
         async def receive() -> Received:
             async with self.endpoint.places:
                 last.received = None
-                last.received = await self._counting(asked)
+                last.received = _about(await self._counting(asked), shown)
             return last.received
 
         async def understand(received: Received) -> Answer:
-            return self._understood(asked, received, len(wanted.pieces) - shown)
+            # It may be left of a worker that sent less, or more, than this one would.
+            sent = int(received.detail.get(_SHOWN, shown))
+            about = replace(asked, schema=wanted.schema(sent))
+            return self._understood(about, received, len(wanted.pieces) - sent)
 
         recorded = await journal.fetch(self.ledger, self.run_id, request, receive, understand)
         return Answered(recorded.body["value"], recorded.body["left_out"])
@@ -148,7 +153,8 @@ class Thinker:
         self, wanted: Wanted, shown: int, course: Course, last: "_Last"
     ) -> tuple[Message, ...]:
         words = prompt(wanted.prompt)
-        text = words.user.substitute(wanted.values, pieces="\n".join(wanted.pieces[:shown]))
+        values = {name: as_data(value) for name, value in wanted.values.items()}
+        text = words.user.substitute(values, pieces=as_data("\n".join(wanted.pieces[:shown])))
         asked = (Message("system", words.system), Message("user", text))
         if course.complaint is None or last.received is None:
             return asked
@@ -175,13 +181,12 @@ class Thinker:
     async def _check_budget(self, request: Request) -> None:
         """Raise BudgetSpent, unless the answer is there already and costs nothing."""
         async with self.ledger.transaction() as tx:
-            name = derived_id("op", request.key(self.run_id))
-            if not await journal.results(tx, self.run_id, [name]):
+            if not await spending.is_answered(tx, self.run_id, request):
                 await self._check_allowance(tx)
 
     async def _check_allowance(self, tx: Transaction) -> None:
         spent, minutes = (
-            await journal.spent(tx, self.run_id, KIND),
+            await spending.spent(tx, self.run_id, KIND),
             await runs.minutes(tx, self.run_id),
         )
         self.allowance.check(spent, self.task_id, minutes)
@@ -213,6 +218,10 @@ class Thinker:
             response_id=reply.response_id,
             usage=self.endpoint.cost_of(reply.usage),
         )
+
+
+def _about(received: Received, shown: int) -> Received:
+    return replace(received, detail={**received.detail, _SHOWN: shown})
 
 
 @dataclass

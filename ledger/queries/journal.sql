@@ -47,6 +47,16 @@ SELECT operation.operation_id, artifact.key_id, artifact.body
  WHERE operation.tenant = %(tenant)s AND operation.run_id = %(run_id)s
    AND operation.operation_id = ANY (%(operation_ids)s);
 
+-- name: HasAnswer :one
+-- Whether no call is needed: a result is accepted, or an attempt was left with its answer.
+SELECT EXISTS (SELECT FROM ledger.operations AS operation
+                WHERE operation.tenant = %(tenant)s AND operation.run_id = %(run_id)s
+                  AND operation.operation_id = %(operation_id)s AND operation.accepted_attempt IS NOT NULL)
+    OR EXISTS (SELECT FROM ledger.attempts AS attempt
+                WHERE attempt.tenant = %(tenant)s AND attempt.run_id = %(run_id)s
+                  AND attempt.operation_id = %(operation_id)s
+                  AND attempt.outcome = 'started' AND attempt.received_artifact IS NOT NULL) AS answered;
+
 -- name: SucceedAttempt :maybe
 -- started -> succeeded; the acceptance rule `first`: only an operation without an accepted attempt takes one.
 WITH succeeded AS (

@@ -32,7 +32,7 @@ from ledger.journal import Received
 from nodes.models.answers import understood
 from nodes.models.base import Ask, Message, Reply, Streamed, Usage
 from nodes.models.errors import ContextOverflow, KeyRefused, Malformed
-from nodes.models.profile import Profile
+from nodes.models.profile import CONTEXT_TOKENS_MIN, Profile
 from nodes.models.streaming import FAILURES, REASONING, StreamingChat, usage_of
 from nodes.models.translating import failure_of
 
@@ -98,14 +98,14 @@ class ChatModel:
     async def receive(self, ask: Ask) -> Received:
         """Make ONE HTTP call and return the assembled answer. Raises ModelError.
 
-        A context that the endpoint says is smaller than was known is kept to from then on.
+        A context that the endpoint says is smaller than was known is kept to from then on, unless nothing fits into it.
         """
         try:
             answer = await self.streamed(
                 ask.messages, max_tokens=self._room(ask), response_format=response_format(ask)
             )
         except ContextOverflow as error:
-            if error.limit is not None and error.limit < self.profile.context_tokens:
+            if error.limit is not None and _is_smaller(error.limit, self.profile):
                 self.profile = replace(self.profile, context_tokens=error.limit)
             raise
         return Received(answer.content, "application/json", {"endpoint": self.profile.place})
@@ -212,6 +212,10 @@ def response_format(ask: Ask) -> dict[str, Any]:
     """Return the member of a request that asks for an answer of the schema."""
     schema = {"name": ask.schema_name, "schema": ask.schema, "strict": True}
     return {"type": "json_schema", "json_schema": schema}
+
+
+def _is_smaller(limit: int, known: Profile) -> bool:
+    return CONTEXT_TOKENS_MIN <= limit < known.context_tokens
 
 
 def _estimate(ask: Ask) -> int:

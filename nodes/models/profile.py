@@ -9,6 +9,9 @@ from dataclasses import dataclass, field, replace
 from typing import Literal, TypeAlias
 from urllib.parse import urlsplit
 
+#: A smaller context holds no question of ours with its answer.
+CONTEXT_TOKENS_MIN = 1_024
+
 Family: TypeAlias = Literal["kimi", "openai"]
 
 

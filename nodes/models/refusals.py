@@ -44,6 +44,10 @@ _AGAIN_AFTER = re.compile(
     r"again (?:after|in) (\d+(?:\.\d+)?) ?(milliseconds?|ms|minutes?|min|m|hours?|h|seconds?|sec|s)\b",
     re.IGNORECASE,
 )
+# No account's window is longer than a day, and what is longer is no time that a database can hold.
+RETRY_AFTER_SECONDS_MAX = 86_400.0
+# More digits than any number of tokens has.
+_DIGITS_MAX = 12
 _UNIT_SECONDS = (("mil", 0.001), ("ms", 0.001), ("m", 60.0), ("h", 3_600.0), ("s", 1.0))
 
 
@@ -95,7 +99,12 @@ class Refusal:
 
     @property
     def retry_after(self) -> float | None:
-        """The seconds that the endpoint asks to wait, by a header (RFC 9110, 10.2.3) or in its text."""
+        """The seconds that the endpoint asks to wait, by a header (RFC 9110, 10.2.3) or in its text; a day at most."""
+        told = self._told_seconds
+        return None if told is None else min(told, RETRY_AFTER_SECONDS_MAX)
+
+    @property
+    def _told_seconds(self) -> float | None:
         header = self.headers.get("retry-after", "").strip()
         if re.fullmatch(r"\d+(\.\d+)?", header):
             return float(header)
@@ -108,7 +117,8 @@ class Refusal:
 
 def _number(pattern: re.Pattern[str], text: str) -> int | None:
     found = pattern.search(text)
-    return next((int(group) for group in found.groups() if group), None) if found else None
+    digits = next((group for group in found.groups() if group), "") if found else ""
+    return int(digits) if 0 < len(digits) <= _DIGITS_MAX else None
 
 
 def _until(moment: str, now: str) -> float | None:

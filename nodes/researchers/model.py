@@ -6,6 +6,7 @@ asked (its budget is used up, its answer is refused or of no use) the work goes 
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import TypeVar
 
 from typing_extensions import override
 
@@ -26,12 +27,12 @@ from nodes.material import (
 from nodes.researchers import answers, said
 from nodes.researchers.base import Researcher
 from nodes.researchers.extractive import ExtractiveResearcher
-from nodes.researchers.numbered import claim_lines, sentences_of
+from nodes.researchers.numbered import claim_lines, hit_lines, one_line, quote_lines, sentences_of
 from nodes.researchers.verdicts import judge, unfounded
 from nodes.thinking import Answered, Thinker, Wanted
 
-QUERIES_MAX, CLAIMS_MAX, GAPS_MAX, PAIRS_MAX, SENTENCES_MAX = 4, 8, 4, 12, 12
-ROUNDS_MAX = 2
+T = TypeVar("T")
+QUERIES_MAX, CLAIMS_MAX, GAPS_MAX, PAIRS_MAX, SENTENCES_MAX, ROUNDS_MAX = 4, 8, 4, 12, 12, 2
 # Tokens of an answer: a list of short lines, a list of sentences, a report.
 _SHORT, _LONG, _REPORT = 512, 2_048, 8_192
 
@@ -98,15 +99,7 @@ class ModelResearcher(Researcher):
         )
         if (answer := await self._ask(wanted)) is None:
             return await self._plain.plan(question, tasks_max, instruction)
-        return tuple(
-            TaskDraft(
-                f"t{number}",
-                task["question"],
-                # Earlier ones only: so that nothing waits for itself.
-                tuple(f"t{each}" for each in sorted(set(task["depends_on"])) if each < number),
-            )
-            for number, task in enumerate(answer.value["tasks"], start=1)
-        )
+        return said.plan(answer.value["tasks"])
 
     @override
     async def queries(self, task: Task) -> tuple[str, ...]:
@@ -126,17 +119,16 @@ class ModelResearcher(Researcher):
     @override
     async def choose(self, task: Task, hits: Sequence[Hit]) -> tuple[str, ...]:
         found = {hit.uri: hit for hit in reversed(hits)}
-        uris = list(dict.fromkeys(hit.uri for hit in hits))[: answers.NAMES_MAX]
+        uris = self._nameable(list(dict.fromkeys(hit.uri for hit in hits)))
         if len(uris) <= 1:
             return tuple(uris)
-        lines = [f"D{at}: {found[uri].title} <{uri}>" for at, uri in enumerate(uris, start=1)]
         wanted = Wanted(
             "choose",
             {"task": task.question, "documents": list(uris)},
             answers.choice,
             _SHORT,
             {"task": task.question},
-            lines,
+            hit_lines(uris, found),
         )
         if (answer := await self._ask(wanted)) is None:
             return tuple(uris)
@@ -146,7 +138,7 @@ class ModelResearcher(Researcher):
     async def extract(
         self, task: Task, passages: Sequence[Passage], rarity: Mapping[str, float]
     ) -> tuple[ClaimDraft, ...]:
-        shown = sentences_of(passages)[: answers.NAMES_MAX]
+        shown = self._nameable(sentences_of(passages))
         if not shown:
             return ()
         most = answers.fitting(CLAIMS_MAX, self.thinker.answer_tokens_max)
@@ -195,17 +187,16 @@ class ModelResearcher(Researcher):
             lambda _: answers.gaps(tasks_max),
             _LONG,
             {"question": question, "tasks_max": str(tasks_max)},
-            [f"- {gap}" for gap in gaps],
+            [f"- {one_line(gap)}" for gap in gaps],
         )
         if (answer := await self._ask(wanted)) is None:
             return ()
-        asked = dict.fromkeys(answer.value["tasks"])
-        return tuple(TaskDraft(f"t{at}", each) for at, each in enumerate(asked, start=1))
+        return said.tasks(answer.value["tasks"])
 
     @override
     async def disagreements(self, claims: Sequence[Claim]) -> tuple[Disagreement, ...]:
         plain = await self._plain.disagreements(claims)
-        shown = list(claims)[: answers.NAMES_MAX]
+        shown = self._nameable(claims)
         if len(shown) <= 1:
             return plain
         wanted = Wanted(
@@ -223,7 +214,7 @@ class ModelResearcher(Researcher):
 
     @override
     async def condense(self, question: str, claims: Sequence[Claim], keep: int) -> tuple[str, ...]:
-        shown = list(claims)[: answers.NAMES_MAX]
+        shown = self._nameable(claims)
         wanted = Wanted(
             "summary",
             {"question": question, "claims": [claim.finding_id for claim in shown]},
@@ -243,7 +234,7 @@ class ModelResearcher(Researcher):
         self, question: str, tasks: Sequence[Task], claims: Sequence[Claim], gaps: Sequence[str]
     ) -> Draft:
         plain = await self._plain.synthesize(question, tasks, claims, gaps)
-        shown = list(claims)[: answers.NAMES_MAX]
+        shown = self._nameable(claims)
         if not shown or not tasks:
             return plain
         most = answers.fitting(SENTENCES_MAX, self.thinker.answer_tokens_max // len(tasks))
@@ -251,6 +242,7 @@ class ModelResearcher(Researcher):
             "synthesize",
             {
                 "question": question,
+                "tasks": [task.task_id for task in tasks],
                 "claims": [claim.finding_id for claim in shown],
                 "gaps": list(gaps),
             },
@@ -276,13 +268,21 @@ class ModelResearcher(Researcher):
             lambda _: answers.verdict(),
             _SHORT,
             {"sentence": sentence},
-            [f"Quote {at}: {quote}" for at, quote in enumerate(quotes, start=1)],
+            quote_lines(quotes),
         )
         answer = await self._ask(wanted)
         # Whoever was not shown all of the quotes has not checked the sentence.
         if answer is None or answer.left_out:
             return Verdict.NOT_CHECKED
         return Verdict(answer.value["verdict"])
+
+    def _nameable(self, pieces: Sequence[T]) -> list[T]:
+        """Return the first pieces, as many as can be named in one answer; of the others a note is made."""
+        if (beyond := len(pieces) - answers.NAMES_MAX) > 0:
+            self._notes.append(
+                f"{beyond} of {len(pieces)} pieces of material were not shown to the model"
+            )
+        return list(pieces)[: answers.NAMES_MAX]
 
     async def _ask(self, wanted: Wanted) -> Answered | None:
         """Return the answer, or None where there is none to be had; the reason stands in `notes`."""

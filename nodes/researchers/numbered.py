@@ -1,10 +1,10 @@
 """Material as a model is shown it: numbered sentences of documents, and numbered claims."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from ledger.canonical import Json
-from nodes.material import Claim, Passage, Quote
+from nodes.material import Claim, Hit, Passage, Quote
 from nodes.tools.sentences import sentences
 
 
@@ -31,9 +31,28 @@ def sentences_of(passages: Sequence[Passage]) -> list[Sentence]:
     return list(found.values())
 
 
+def one_line(text: str) -> str:
+    """Return text on one line: a line of its own could pass for another numbered piece."""
+    return " ".join(text.split())
+
+
+def hit_lines(uris: Sequence[str], found: Mapping[str, Hit]) -> list[str]:
+    """Return the documents at these addresses as numbered lines."""
+    return [
+        f"D{at}: {one_line(found[uri].title)} <{one_line(uri)}>"
+        for at, uri in enumerate(uris, start=1)
+    ]
+
+
+def quote_lines(quotes: Sequence[str]) -> list[str]:
+    """Return quotes as numbered lines."""
+    return [f"Quote {at}: {one_line(quote)}" for at, quote in enumerate(quotes, start=1)]
+
+
 def claim_lines(claims: Sequence[Claim]) -> list[str]:
     """Return claims as numbered lines, with the quotes that they rest on."""
     return [
-        f"F{at} (task {claim.task_id}): {claim.text}\n    rests on: {' | '.join(claim.quotes)}"
+        f"F{at} (task {claim.task_id}): {one_line(claim.text)}\n"
+        f"    rests on: {' | '.join(map(one_line, claim.quotes))}"
         for at, claim in enumerate(claims, start=1)
     ]

@@ -3,19 +3,44 @@
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from nodes.material import Claim, ClaimDraft, Disagreement, DraftSection, DraftSentence, Task
+from nodes.material import (
+    Claim,
+    ClaimDraft,
+    Disagreement,
+    DraftSection,
+    DraftSentence,
+    Task,
+    TaskDraft,
+)
 from nodes.researchers.answers import place
-from nodes.researchers.numbered import Sentence
+from nodes.researchers.numbered import Sentence, one_line
 
 _CONFIDENCE: Mapping[str, float] = {"high": 0.9, "medium": 0.6, "low": 0.3}
+
+
+def plan(said: Sequence[Any]) -> tuple[TaskDraft, ...]:
+    """Return the tasks of a plan, each waiting for earlier ones only: so that nothing waits for itself."""
+    return tuple(
+        TaskDraft(
+            f"t{number}",
+            one_line(task["question"]),
+            # JSON has 1.0 for a whole number, too.
+            tuple(f"t{each:.0f}" for each in sorted(set(task["depends_on"])) if each < number),
+        )
+        for number, task in enumerate(said, start=1)
+    )
+
+
+def tasks(said: Sequence[str]) -> tuple[TaskDraft, ...]:
+    """Return further tasks, each once."""
+    asked = dict.fromkeys(map(one_line, said))
+    return tuple(TaskDraft(f"t{at}", each) for at, each in enumerate(asked, start=1))
 
 
 def claim(said: Any, shown: Sequence[Sentence]) -> ClaimDraft:
     """Return a claim with the quotes that it names."""
     quotes = [shown[place(name)].quote for name in dict.fromkeys(said["evidence"])]
-    return ClaimDraft(
-        " ".join(said["claim"].split()), tuple(quotes), _CONFIDENCE[said["confidence"]]
-    )
+    return ClaimDraft(one_line(said["claim"]), tuple(quotes), _CONFIDENCE[said["confidence"]])
 
 
 def pairs(
@@ -48,7 +73,7 @@ def sections(
 def _sentence(said: Any, shown: Sequence[Claim]) -> DraftSentence:
     resting = [shown[place(name)] for name in dict.fromkeys(said["claims"])]
     evidence = dict.fromkeys(name for claim in resting for name in claim.evidence_ids)
-    return DraftSentence(" ".join(said["text"].split()), resting[0].finding_id, tuple(evidence))
+    return DraftSentence(one_line(said["text"]), resting[0].finding_id, tuple(evidence))
 
 
 def of_a_person(instruction: str | None) -> str:
@@ -58,4 +83,4 @@ def of_a_person(instruction: str | None) -> str:
 
 def numbered(letter: str, lines: Sequence[str]) -> str:
     """Return lines under numbers: T1, T2 and so on."""
-    return "\n".join(f"{letter}{at}: {line}" for at, line in enumerate(lines, start=1))
+    return "\n".join(f"{letter}{at}: {one_line(line)}" for at, line in enumerate(lines, start=1))

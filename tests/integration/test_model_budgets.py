@@ -1,5 +1,6 @@
 """What a run may ask of a model has an end: then no branch begins, the report is still written, and it says what is missing."""
 
+import json
 from pathlib import Path
 
 from graph.runs import start_run
@@ -104,3 +105,21 @@ async def test_a_page_that_gives_orders_changes_nothing(database_url: str, tmp_p
     assert told
     # Always between the marks that say that it is data, and never as words of the system's.
     assert all("<material>" in text.partition("Ignore all earlier")[0] for text in told)
+
+
+async def test_no_tasks_are_planned_for_gaps_that_no_branch_may_research(
+    database_url: str, tmp_path: Path
+) -> None:
+    def unsatisfied(request: ChatRequest) -> str | list[ToolCall]:
+        if request.schema_name == "assess":
+            return json.dumps({"answered": False, "queries": [], "gaps": ["What of frost?"]})
+        return sensible(request)
+
+    given = asking(write_corpus(tmp_path / "garden"), branches=1, budget={"calls": 12})
+    with moonshot_server(unsatisfied) as server:
+        async with thinking_runtime(database_url, tmp_path / "home", server) as (runtime, _):
+            ended = await start_run(runtime, QUESTION, given)
+            asked = await model_calls(runtime.ledger, ended.run.run_id)
+    prompts = {each.request["prompt"] for each in asked}
+    assert "gaps" not in prompts
+    assert "synthesize" in prompts

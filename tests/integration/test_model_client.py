@@ -11,6 +11,7 @@ from ledger.canonical import canonical
 from nodes.models.base import Message
 from nodes.models.chat import ChatModel, UnknownEffort
 from nodes.models.errors import (
+    ContextOverflow,
     KeyRefused,
 )
 from nodes.models.profile import profile_of
@@ -240,3 +241,11 @@ async def test_the_estimate_counts_bytes_so_that_no_script_is_underrated(
     assert chinese - bare > 3_000
     assert 1_000 < english - bare < 1_100
     assert not server.log.requests
+
+
+async def test_a_context_into_which_nothing_fits_is_not_believed() -> None:
+    with moonshot_server(window_tokens=10) as server:
+        async with client(server) as model:
+            with pytest.raises(ContextOverflow):
+                await model.receive(ASK)
+            assert model.profile.context_tokens > 10

@@ -183,3 +183,16 @@ async def test_a_run_may_go_on_with_another_clock(database_url: str, tmp_path: P
             again = await model_calls(runtime.ledger, run_id)
     asked_again = [each for each in again if each.operation_id not in answered]
     assert len(server.calls) - before == len(asked_again), "what was answered is not asked again"
+
+
+async def test_an_endpoint_that_asks_for_an_age_is_asked_again_within_a_day(
+    database_url: str, tmp_path: Path
+) -> None:
+    given, run_id = asking(write_corpus(tmp_path / "garden")), new_run_id()
+    fault = Fault(FaultKind.TOKENS_PER_DAY, retry_after_seconds=10**30)
+    with moonshot_server(sensible, [fault]) as server:
+        async with thinking_runtime(database_url, tmp_path / "home", server) as (runtime, _):
+            with pytest.raises(RunPostponed, match=r"not before 2"):
+                await start_run(runtime, QUESTION, given, run_id)
+            assert (await standing(runtime, run_id)).status == "blocked"
+            assert (await resume_run(runtime, run_id)).run.status == "completed"

@@ -3,7 +3,7 @@
 import pytest
 from pydantic import ValidationError
 
-from ledger.journal import Spent
+from ledger.spending import Spent
 from nodes.budgets import Budget, BudgetSpent
 from nodes.thinking import Allowance
 
@@ -52,3 +52,9 @@ def test_a_branch_has_a_budget_of_its_own() -> None:
     branch.check(spent, "t2", minutes=1)
     with pytest.raises(BudgetSpent, match=r"of the branch is used up \(5 of 5 calls\)"):
         branch.check(spent, "t1", minutes=1)
+
+
+@pytest.mark.parametrize("text", ["usd=inf", "minutes=inf", "usd=1e999", "minutes=nan"])
+def test_a_budget_without_end_is_none(text: str) -> None:
+    with pytest.raises(ValueError, match=r"finite|greater than 0"):
+        Budget.model_validate(text)

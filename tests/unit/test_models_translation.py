@@ -248,3 +248,18 @@ def test_a_stream_that_is_none_is_malformed() -> None:
     error = failure_of(K3, ValueError("sk-secret"), 5.0, begun=True, told={})
     assert isinstance(error, Malformed)
     assert "secret" not in str(error)
+
+
+@pytest.mark.parametrize("header", ["9" * 400, "1e30", "100000", f"{10**30}"])
+def test_no_endpoint_is_waited_for_longer_than_a_day(header: str) -> None:
+    waited = said(429, "rate_limit_reached_error", "TPD", {"retry-after": header}).retry_after
+    assert waited is None or waited <= 86_400
+    told = f"TPD, try again after {header} hours"
+    waited = said(429, "rate_limit_reached_error", told, {}).retry_after
+    assert waited is None or waited <= 86_400
+
+
+def test_a_number_that_no_context_has_is_none() -> None:
+    told = said(400, "invalid_request_error", f"exceeded model token limit: {'9' * 5_000}", {})
+    assert isinstance(told, ContextOverflow)
+    assert told.limit is None

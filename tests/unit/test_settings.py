@@ -144,3 +144,12 @@ def test_a_password_is_not_shown(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PERDURE_DATABASE_URL", "postgresql://u:sekret@h/d")
     assert "sekret" not in repr(load_settings())
     assert "sekret" not in load_settings().model_dump_json()
+
+
+@pytest.mark.parametrize(
+    "address", ["http://ann:canary@h/v1", "https://canary@h/v1", "http://:canary@h", "http://h/v1?key=canary"]
+)  # fmt: skip
+def test_the_address_of_an_endpoint_holds_no_secret(address: str) -> None:
+    with pytest.raises(SettingsInvalid, match="PERDURE_MODEL_KEY says where its key is") as refused:
+        load_settings(model_base_url=address)
+    assert "canary" not in str(refused.value)
