@@ -69,15 +69,15 @@ async def problems(
     ]
     attempts = sum(len(each.attempts) for each in asked)
     came = sum(each.duplicate_of is None for each in server.calls[before:])
-    # A branch that was in the middle of a call when another had to pause the run may not have made it, and does not learn
-    # what it cost.
-    left = any(attempt.outcome == "started" for each in asked for attempt in each.attempts)
-    if attempts < came or (not left and attempts != came):
+    # A branch that is in the middle of a call when another has to pause the run may not have made it, and does not learn
+    # what it costs.
+    broken_off = bool(pauses)
+    if attempts < came or (not broken_off and attempts != came):
         wrong.append(f"{attempts} attempts are recorded, {came} calls came")
     spent = await used(runtime.ledger, run.run_id)
     tokens = spent["prompt_tokens"] + spent["completion_tokens"]
     billed = server.log.billed_tokens - billed_before
-    if tokens > billed or (kind not in UNTOLD and not left and tokens != billed):
+    if tokens > billed or (kind not in UNTOLD and not broken_off and tokens != billed):
         wrong.append(f"{tokens} tokens are recorded, {billed} were billed")
     wrong += await fabricated(runtime.ledger, run, runtime.resources.reports)
     if any(KEY in pause for pause in pauses):
