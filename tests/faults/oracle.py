@@ -19,6 +19,7 @@ from tests.faults import consequences, decisions
 from tests.faults.consequences import Consequences
 from tests.faults.outside import World
 from tests.faults.proxy import CANARY
+from tests.support.leaks import tables_with
 from tests.support.ledgers import SEAL_KEY
 from tests.support.observed import Observed, asked, observe
 
@@ -35,9 +36,6 @@ _COLUMNS = """
 SELECT table_schema, table_name, min(column_name) AS name FROM information_schema.columns
  WHERE table_schema IN ('ledger', 'langgraph') AND column_name IN ('run_id', 'thread_id')
  GROUP BY table_schema, table_name ORDER BY table_schema, table_name
-"""
-_TABLES = """
-SELECT table_schema, table_name FROM information_schema.tables WHERE table_schema IN ('ledger', 'langgraph')
 """
 _ANSWERED = """
 SELECT operation_id FROM ledger.operations AS operation
@@ -206,18 +204,10 @@ class Oracle:
 
     async def leaks(self) -> list[str]:
         """Return the tables in which the password of the database stands, or the key of the seals."""
-        found: list[str] = []
-        async with self.ledger.pool.connection() as connection:
-            for row in await (await connection.execute(_TABLES)).fetchall():
-                query = SQL(
-                    "SELECT count(*) AS rows FROM {} AS t"
-                    " WHERE EXISTS (SELECT FROM unnest(%s::text[]) AS secret WHERE strpos(t::text, secret) > 0)"
-                ).format(Identifier(row["table_schema"], row["table_name"]))
-                secrets = [CANARY, CANARY.encode().hex(), SEAL_KEY, SEAL_KEY.encode().hex()]
-                counted = await (await connection.execute(query, [secrets])).fetchone()
-                if counted and counted["rows"]:
-                    found.append(f"a secret stands in {row['table_schema']}.{row['table_name']}")
-        return found
+        return [
+            f"a secret stands in {name}"
+            for name in await tables_with(self.ledger, CANARY, SEAL_KEY)
+        ]
 
 
 async def _value(connection: Connection, query: LiteralString, **values: object) -> object:

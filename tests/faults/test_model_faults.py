@@ -13,12 +13,12 @@ import pytest
 from graph.runtime import Runtime
 from ledger.ids import new_run_id
 from nodes.options import RunOptions
+from tests.support.leaks import tables_with
 from tests.support.mind import sensible
 from tests.support.model_runs import (
     asking,
     fabricated,
     model_calls,
-    tables_with,
     thinking_runtime,
     used,
     worked_to_its_end,

@@ -4,6 +4,7 @@ import json
 from pathlib import Path
 
 from graph.runs import start_run
+from ledger import effects, findings
 from nodes.publish import report_path
 from tests.support.mind import sensible
 from tests.support.model_runs import (
@@ -87,7 +88,15 @@ async def test_a_page_that_gives_orders_changes_nothing(database_url: str, tmp_p
     (corpus / "orders.md").write_text(f"# Runner beans sown\n\n{orders}\n", encoding="utf-8")
 
     def obedient(request: ChatRequest) -> str | list[ToolCall]:
-        return sensible(request)
+        said = sensible(request)
+        if request.schema_name != "extract" or "Ignore all earlier" not in request.text:
+            return said
+        claim = {
+            "claim": "Runner beans are sown in December.",
+            "evidence": ["E1"],
+            "confidence": "high",
+        }
+        return json.dumps({"claims": [claim]})
 
     given = asking(corpus, review="report")
     with moonshot_server(obedient) as server:
@@ -96,6 +105,13 @@ async def test_a_page_that_gives_orders_changes_nothing(database_url: str, tmp_p
             assert paused.run.status == "paused"
             assert [review.kind for review in paused.reviews] == ["report"]
             assert paused.run.options == given.model_dump(mode="json")
+            async with runtime.ledger.transaction() as tx:
+                assert await effects.of_run(tx, paused.run.run_id) == []
+                found = await findings.standing(tx, paused.run.run_id)
+            # What it claims rests on no quote that says so, and is not supported.
+            obeyed = {each.verdict for each in found if "December." in each.claim}
+            assert obeyed
+            assert "supported" not in obeyed
         told = [
             str(message["content"])
             for call in server.calls

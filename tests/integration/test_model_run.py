@@ -3,12 +3,12 @@
 from pathlib import Path
 
 from ledger.ids import new_run_id
+from tests.support.leaks import tables_with
 from tests.support.mind import sensible
 from tests.support.model_runs import (
     asking,
     fabricated,
     model_calls,
-    tables_with,
     thinking_runtime,
     used,
     worked_to_its_end,

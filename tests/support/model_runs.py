@@ -8,8 +8,6 @@ from pathlib import Path
 from typing import Any
 from uuid import UUID
 
-from psycopg.sql import SQL, Identifier
-
 from graph.cli.shapes import usage_of
 from graph.runs import resume_run, start_run
 from graph.runtime import Runtime
@@ -26,10 +24,6 @@ from tests.support.moonshot.server import KEY, MoonshotServer
 from tests.support.runtimes import QUESTION, runtime_on
 
 MODEL = "kimi-k3"
-_TABLES = """
-SELECT table_schema, table_name FROM information_schema.tables
- WHERE table_schema IN ('ledger', 'langgraph') AND table_type = 'BASE TABLE'
-"""
 # More pauses than any one fault causes.
 _PAUSES_MAX = 8
 
@@ -134,22 +128,6 @@ async def fabricated(ledger: Ledger, run: runs.Run, reports: Path) -> list[str]:
             if address(each.source_uri) not in listed:
                 wrong.append(f"citation {number} names another source")
     return wrong
-
-
-async def tables_with(ledger: Ledger, *secrets: str) -> list[str]:
-    """Return the tables in which one of these texts stands, as text or as bytes."""
-    forms = [form for secret in secrets for form in (secret, secret.encode().hex())]
-    found: list[str] = []
-    async with ledger.pool.connection() as connection:
-        for row in await (await connection.execute(_TABLES)).fetchall():
-            query = SQL(
-                "SELECT count(*) AS rows FROM {} AS t"
-                " WHERE EXISTS (SELECT FROM unnest(%s::text[]) AS secret WHERE strpos(t::text, secret) > 0)"
-            ).format(Identifier(row["table_schema"], row["table_name"]))
-            counted = await (await connection.execute(query, [forms])).fetchone()
-            if counted and counted["rows"]:
-                found.append(f"{row['table_schema']}.{row['table_name']}")
-    return found
 
 
 async def statuses(ledger: Ledger, run_id: UUID) -> set[str]:
