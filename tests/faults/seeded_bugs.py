@@ -131,7 +131,8 @@ BUGS: dict[str, Bug] = {
         replaced(runs, "_entry", _trusting),
         "straight",
         "kill_before",
-        r"store_checkpoint #2$",
+        # Not #2: the first writes are stored beside the first checkpoint, and either may come first.
+        r"store_checkpoint #(3|4|11|12)$",
     ),
     "a call is made before it is recorded": Bug(
         replaced(journal, "fetch", _acting_first), "straight", "kill_after", "http"
