@@ -85,7 +85,8 @@ async def _walked(runtime: Runtime, run: Run) -> Found:
 
 async def validate_workflow(runtime: Runtime, run: Run, report: Report) -> Found:
     """Refuse a run that was begun by another topology."""
-    if run.fingerprint == runtime.resources.workflow.fingerprint:
+    same = run.fingerprint == runtime.resources.workflow.fingerprint
+    if same or run.fingerprint in runtime.definition.compatible:
         return report, None
     raise UnknownWorkflow(
         f"run {run.run_id} was begun by workflow version {run.workflow_version} with another topology; resuming it"

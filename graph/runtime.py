@@ -15,7 +15,6 @@ from langchain_core.callbacks import BaseCallbackHandler
 from langgraph.graph.state import CompiledStateGraph
 
 from graph import models
-from graph.build import build_graph, topology
 from graph.draining import Drain
 from graph.migrate import LANGGRAPH_SCHEMA, migrate
 from graph.opening import open_database, open_pool, this_worker
@@ -23,14 +22,14 @@ from graph.saver import SealedPostgresSaver
 from graph.seal_keys import seal_keys
 from graph.settings import Settings
 from graph.tracing import tracing
-from graph.versions import WORKFLOW_VERSION, fingerprint
 from graph.web import open_web
+from graph.workflow import CURRENT, Definition
 from ledger.db import Ledger, Pool
 from ledger.faults import NO_FAULTS, Faults
 from ledger.sealing import used_keys
 from ledger.translation import wrap_errors
 from nodes.researchers.known import KnownResearchers
-from nodes.resources import Progress, Resources, Silent, Workflow
+from nodes.resources import Progress, Resources, Silent
 from nodes.targets.opening import Targets
 from nodes.targets.smtp import mail_server
 from nodes.tools.toolbox import RunToolbox
@@ -47,6 +46,8 @@ class Runtime:
     callbacks: tuple[BaseCallbackHandler, ...] = ()
     #: What tells the runs that are worked here to stop at their next step; once told, for good.
     control: Drain = field(default_factory=Drain)
+    #: The version of the workflow that runs are worked with here.
+    definition: Definition = CURRENT
 
     @property
     def ledger(self) -> Ledger:
@@ -60,13 +61,18 @@ class Runtime:
     def compiled(self, *, saver: bool = True) -> CompiledStateGraph[Any, Any, Any, Any]:
         """Return the graph, bound to the resources, with a saver of its own unless LangGraph's server brings one."""
         checkpointer = self.new_saver() if saver else None
-        graph = build_graph(self.resources).compile(checkpointer=checkpointer, name="perdure")
+        graph = self.definition.build(self.resources).compile(
+            checkpointer=checkpointer, name="perdure"
+        )
         return graph.with_config(callbacks=list(self.callbacks))
 
 
 @asynccontextmanager
 async def open_runtime(
-    settings: Settings, progress: Progress | None = None, faults: Faults = NO_FAULTS
+    settings: Settings,
+    progress: Progress | None = None,
+    faults: Faults = NO_FAULTS,
+    definition: Definition = CURRENT,
 ) -> AsyncGenerator[Runtime]:
     """Open everything and close it again; the embedded database is started when no other is set.
 
@@ -105,12 +111,12 @@ async def open_runtime(
             toolbox=toolbox,
             reports=settings.home / "reports",
             targets=_targets(settings, ledger, stack),
-            workflow=Workflow(WORKFLOW_VERSION, fingerprint(topology())),
+            workflow=definition.identity(),
             progress=progress or Silent(),
             policy=settings.policy,
         )
         callbacks = await stack.enter_async_context(tracing(show_text=settings.trace_documents))
-        yield Runtime(settings, resources, saver_pool, callbacks)
+        yield Runtime(settings, resources, saver_pool, callbacks, definition=definition)
 
 
 def _targets(settings: Settings, ledger: Ledger, stack: AsyncExitStack) -> Targets:

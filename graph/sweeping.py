@@ -134,7 +134,8 @@ async def _look(runtime: Runtime) -> tuple[float, list[Orphan]]:
 
 async def _take_up(runtime: Runtime, orphan: Orphan) -> Swept:
     swept = partial(Swept, orphan.run_id, orphan.owner)
-    if orphan.fingerprint != runtime.resources.workflow.fingerprint:
+    same = orphan.fingerprint == runtime.resources.workflow.fingerprint
+    if not same and orphan.fingerprint not in runtime.definition.compatible:
         return swept(
             "left",
             f"it was begun by workflow version {orphan.workflow_version} with another topology; a worker of that version"
