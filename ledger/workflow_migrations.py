@@ -49,6 +49,11 @@ class Migrated(BaseModel):
         asked: dict[str, str] = self.changes["reviews"]
         return asked.get(review_id)
 
+    def instead_of(self, review_id: str) -> str | None:
+        """Return the review in whose place this migration asked another, None where it did not."""
+        asked: dict[str, str] = self.changes["reviews"]
+        return next((old for old, new in asked.items() if new == review_id), None)
+
 
 async def lock(tx: Transaction, run_id: UUID) -> None:
     """Keep everybody else from writing for a run until the transaction ends."""

@@ -31,7 +31,8 @@ def variant(
         return builder
 
     led = {} if upcast is None else {base.version: upcast}
-    return Definition(version, build, {**base.upcasts, **led})
+    released = {**base.released, base.version: frozenset({base.stamp.fingerprint})}
+    return Definition(version, build, {**base.upcasts, **led}, released=released)
 
 
 def renamed(names: Mapping[str, str]) -> Edit:
