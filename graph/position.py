@@ -138,7 +138,7 @@ def checkpoint_at(
 
 def _pulled(graph: CompiledStateGraph[Any, Any, Any, Any], channel: str) -> Any:
     """Return what the channel of an edge holds when its node is next."""
-    pulled: Any = graph.channels[channel].copy()  # type: ignore[union-attr]  # no managed value has this name
+    pulled = cast("Any", graph.channels[channel]).copy()
     pulled.update([None])
     pulled.finish()
     return pulled.checkpoint()

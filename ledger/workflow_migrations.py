@@ -18,8 +18,8 @@ from ledger.sql import load
 
 _SQL = load("workflow_migrations")
 _RECORD, _LIST, _LOCK, _MOVE = (
-    _SQL["RecordMigration"],
-    _SQL["ListMigrations"],
+    _SQL["LogMigration"],
+    _SQL["MigrationsOfRun"],
     _SQL["LockRun"],
     _SQL["MoveRun"],
 )
