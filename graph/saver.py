@@ -6,7 +6,7 @@ number of calls work at once, each on a connection of the pool.
 """
 
 from collections import OrderedDict
-from collections.abc import AsyncGenerator, AsyncIterator, Mapping, Sequence
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from typing import Any
 from uuid import UUID
@@ -63,11 +63,18 @@ class SealedPostgresSaver(Upkeep):
     Raises CheckpointDamaged, CheckpointUnsealed, RecordTooNew, SealKeyMissing, LeaseLost, DatabaseUnavailable.
     """
 
-    def __init__(self, pool: Pool, ledger: Ledger, workflow: Workflow) -> None:
+    def __init__(
+        self,
+        pool: Pool,
+        ledger: Ledger,
+        workflow: Workflow,
+        check: Callable[[Stored], None] | None = None,
+    ) -> None:
         super().__init__(pool, serde=PlainSerializer())
         self.pool = pool
         self.ledger = ledger
         self.workflow = workflow
+        self._check = check
         self._known: OrderedDict[tuple[str, str, str], Known] = OrderedDict()
 
     @override
@@ -93,12 +100,9 @@ class SealedPostgresSaver(Upkeep):
         checkpoint: Checkpoint,
         metadata: CheckpointMetadata,
         new_versions: ChannelVersions,
-        stamped: Mapping[str, Any] | None = None,
+        stamped: dict[str, Any] | None = None,
     ) -> tuple[dict[str, Any], Known]:
-        """Return what STORE stores of a checkpoint but for the fence, sealed, and what its children need to know of it.
-
-        `stamped` is what its record says besides what the checkpoint says.
-        """
+        """Return what STORE stores but for the fence, and what children need to know; `stamped` is for its record besides."""
         thread_id, ns, parent_id = place(config)
         inline, values = saver_rows.split(checkpoint)
         blobs = saver_rows.dump_blobs(self.serde, values, new_versions)
@@ -106,8 +110,7 @@ class SealedPostgresSaver(Upkeep):
         parent = await self._parent(thread_id, ns, parent_id)
         others = await self._unwritten(thread_id, ns, checkpoint, new_versions, digests, parent)
         record = saver_records.record(self.ledger, self.workflow, config, checkpoint, metadata)
-        record |= stamped or {}
-        row = saver_rows.checkpoint_row(config, inline, metadata, record, blobs)
+        row = saver_rows.checkpoint_row(config, inline, metadata, record | (stamped or {}), blobs)
         return row, self._sealed(row, parent, {**others, **digests})
 
     @override
@@ -127,7 +130,12 @@ class SealedPostgresSaver(Upkeep):
     @override
     async def aget_tuple(self, config: RunnableConfig) -> CheckpointTuple | None:
         stored = await self._load(*place(config))
-        return await self._tuple(stored) if stored is not None else None
+        if stored is None:
+            return None
+        if self._check is not None and saver_records.run_of(stored.thread_id) in self.ledger.held:
+            # Whatever checkpoint it was that LangGraph's server was told to go on from.
+            self._check(stored)
+        return await self._tuple(stored)
 
     @override
     async def alist(

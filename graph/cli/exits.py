@@ -18,8 +18,10 @@ from graph.errors import (
     CannotMigrate,
     RetryRefused,
     RunBlocked,
+    RunLeft,
     RunWaits,
     SettlementRefused,
+    StateInvalid,
     UnknownWorkflow,
 )
 from graph.settings import SettingsInvalid
@@ -85,6 +87,8 @@ _BY_ERROR: tuple[tuple[type[Exception], Code], ...] = (
         for kind in (
             UnknownWorkflow,
             CannotMigrate,
+            RunLeft,
+            StateInvalid,
             RunBlocked,
             RunWaits,
             RunPostponed,

@@ -8,7 +8,7 @@ from uuid import UUID
 
 import pytest
 
-from graph.errors import CannotMigrate
+from graph.errors import CannotMigrate, UnknownWorkflow
 from graph.forking import fork_run
 from graph.migrating import foreseen, migrate_run
 from graph.runs import decide, resume_run, start_run
@@ -116,7 +116,7 @@ async def test_what_would_show_something_else_is_asked_again(
         assert await wrong(runtime, run_id) == []
 
 
-async def test_a_run_is_forked_from_before_and_from_after_its_migration(
+async def test_a_run_is_forked_from_its_migration_on_and_not_from_before(
     database_url: str, tmp_path: Path
 ) -> None:
     corpus = write_corpus(tmp_path / "garden")
@@ -127,16 +127,32 @@ async def test_a_run_is_forked_from_before_and_from_after_its_migration(
         await migrated(runtime, run_id)
         async with runtime.ledger.transaction() as tx:
             (entry,) = await workflow_migrations.newest_first(tx, run_id)
-        for at in (entry.new_checkpoint, entry.old_checkpoint):
-            assert at is not None
-            forked = await fork_run(runtime, run_id, at)
-            if at == entry.old_checkpoint:
-                assert forked.workflow_version == NEXT - 1
-                await migrated(runtime, forked.run_id)
-            (again,) = (await resume_run(runtime, forked.run_id)).reviews
-            await decide(runtime, again.review_id, APPROVED)
-            assert (await resume_run(runtime, forked.run_id)).run.status == "completed"
-            assert await wrong(runtime, forked.run_id) == []
+        assert entry.old_checkpoint is not None
+        assert entry.new_checkpoint is not None
+        with pytest.raises(UnknownWorkflow, match="perdure upgrade"):
+            await fork_run(runtime, run_id, entry.old_checkpoint)
+        forked = await fork_run(runtime, run_id, entry.new_checkpoint)
+        (again,) = (await resume_run(runtime, forked.run_id)).reviews
+        await decide(runtime, again.review_id, APPROVED)
+        assert (await resume_run(runtime, forked.run_id)).run.status == "completed"
+        assert await wrong(runtime, forked.run_id) == []
+
+
+async def test_a_run_that_was_forked_before_is_migrated_as_any_other(
+    database_url: str, tmp_path: Path
+) -> None:
+    corpus = write_corpus(tmp_path / "garden")
+    async with runtime_on(database_url, tmp_path / "home") as runtime:
+        paused = await start_run(runtime, QUESTION, options(corpus, "plan"))
+        async with runtime.ledger.transaction() as tx:
+            found = await records.newest_first(tx, paused.run.run_id)
+        at = next(each.checkpoint_id for each in found if each.boundary == "before_review")
+        forked = await fork_run(runtime, paused.run.run_id, at)
+    async with runtime_on(database_url, tmp_path / "home", definition=RENAMED) as runtime:
+        (again,) = (await resume_run(runtime, forked.run_id)).reviews
+        await decide(runtime, again.review_id, APPROVED)
+        assert (await resume_run(runtime, forked.run_id)).run.status == "completed"
+        assert await wrong(runtime, forked.run_id) == []
 
 
 REFUSED: dict[str, tuple[Any, str]] = {

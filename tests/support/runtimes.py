@@ -62,7 +62,7 @@ async def runtime_on(
     definition: Definition = CURRENT,
     **settings: Any,
 ) -> AsyncGenerator[Runtime]:
-    """Open a runtime on a database with a home of its own."""
+    """Open a runtime of a version of the workflow on a database, with a home of its own."""
     chosen = Settings(database_url=SecretStr(database_url), home=home, pool_size=4, **settings)
     async with open_runtime(chosen, faults=faults, definition=definition) as runtime:
         yield runtime

@@ -1,1 +1,0 @@
--- Holds the place of the migration that comes with the check of compatibility.
