@@ -188,7 +188,7 @@ def test_the_release_before_works_on_todays_tables_beside_today(
 
 def _counter(connection: "psycopg.Connection[tuple[object, ...]]") -> Callable[[str], int]:
     def count(statement: str) -> int:
-        rows = [connection.execute(each).fetchone() for each in (_STOPPED, statement)]  # type: ignore[arg-type]
+        rows = [connection.execute(each).fetchone() for each in (_STOPPED, statement)]
         stopped, found = (int(str(row[0])) for row in rows if row is not None)
         assert stopped == 0, "a run was stopped"
         return found
