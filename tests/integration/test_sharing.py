@@ -5,10 +5,12 @@ from uuid import UUID
 
 import pytest
 
-from ledger import journal
+from graph.explaining import explained
+from ledger import journal, leases, recoveries
 from ledger.db import Ledger
 from ledger.errors import OperationFailed
 from ledger.journal import Answer, Operation, Received, Recorded
+from ledger.recoveries import Report
 from ledger.requests import Request
 from ledger.verification import verify
 from tests.support.ledgers import execute, new_run, open_ledger
@@ -208,6 +210,35 @@ async def test_what_was_received_for_another_and_is_of_no_use_is_asked_for(
         assert (second.body, second.operation_id) == ("page 2", request.operation_id(run_id))
         (failed,) = (await by_task(ledger, run_id))["t1"].attempts
         assert (failed.outcome, failed.reason) == ("failed", "no page")
+
+
+async def test_a_lost_call_counts_as_repeated_where_another_branch_makes_it_and_not_where_none_is_made(
+    database_url: str,
+) -> None:
+    async with open_ledger(database_url) as ledger:
+        run_id, server = await new_run(ledger), Server()
+
+        async def dies() -> Received:
+            raise ZeroDivisionError
+
+        async with leases.hold(ledger, run_id):
+            for request in (read_of("t1"), read_of("t2", retry=1)):
+                with pytest.raises(ZeroDivisionError):
+                    await journal.fetch(ledger, run_id, request, dies, server.understand)
+        for request in (read_of("t3"), read_of("t1")):
+            async with leases.hold(ledger, run_id):
+                async with ledger.transaction(run_id) as tx:
+                    number = await recoveries.begin(tx, run_id)
+                    await recoveries.end(tx, run_id, number, "resumed", Report())
+                await server.read(ledger, run_id, request)
+        async with ledger.transaction() as tx:
+            second, first = await explained(tx, run_id)
+        # The answer that the last worker took had been given to the one before it.
+        assert (first["repeated"], second["repeated"]) == (
+            [read_of("t1").operation_id(run_id)],
+            [],
+        )
+        assert server.calls == 1
 
 
 async def test_an_answer_that_was_taken_from_nobody_is_found_out(database_url: str) -> None:
