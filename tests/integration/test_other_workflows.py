@@ -254,6 +254,8 @@ async def test_a_checkpoint_of_another_workflow_than_its_run_is_refused(
                 "UPDATE ledger.runs SET fingerprint = %s", [CURRENT.stamp.fingerprint]
             )
             tx.written.add(run_id)
+        with pytest.raises(UnknownWorkflow, match="checkpoint "):
+            await forked(runtime, run_id)
         with pytest.raises(UnknownWorkflow, match=r"checkpoint .* of run .* node audit is gone"):
             await resume_run(runtime, run_id)
         assert (await row(runtime, run_id)).status == "blocked"
