@@ -10,6 +10,7 @@ from typing import Any
 from langgraph.graph import END, START, StateGraph
 from langgraph.graph.state import CompiledStateGraph
 
+from graph.entering import entered
 from nodes.assess import again, assess
 from nodes.extract import extract
 from nodes.options import RunOptions
@@ -24,10 +25,10 @@ def build_branch(resources: Resources) -> CompiledStateGraph[Any, Any, Any, Any]
     branch = StateGraph(
         BranchState, RunOptions, input_schema=BranchInput, output_schema=BranchOutput
     )
-    branch.add_node("search", partial(search, resources))
-    branch.add_node("read", partial(read, resources))
-    branch.add_node("extract", partial(extract, resources))
-    branch.add_node("assess", partial(assess, resources))
+    branch.add_node("search", partial(entered("search", BranchState, search), resources))
+    branch.add_node("read", partial(entered("read", BranchState, read), resources))
+    branch.add_node("extract", partial(entered("extract", BranchState, extract), resources))
+    branch.add_node("assess", partial(entered("assess", BranchState, assess), resources))
     branch.add_edge(START, "search")
     branch.add_edge("search", "read")
     branch.add_edge("read", "extract")

@@ -14,6 +14,7 @@ from typing import Any, TypeAlias, cast
 from langgraph.graph import END, START, StateGraph
 
 from graph.branch import build_branch
+from graph.entering import entered
 from nodes.asking import AFTER, to_reviews
 from nodes.check import check
 from nodes.collect import collect
@@ -42,17 +43,18 @@ def build_graph(resources: Resources) -> ResearchGraph:
     graph = StateGraph(
         ResearchState, RunOptions, input_schema=ResearchInput, output_schema=ResearchOutput
     )
-    graph.add_node("plan", partial(plan, resources))
-    graph.add_node("dispatch", partial(dispatch, resources))
+    bound = partial(_bound, resources, ResearchState)
+    graph.add_node("plan", bound("plan", plan))
+    graph.add_node("dispatch", bound("dispatch", dispatch))
     graph.add_node("branch", build_branch(resources))
-    graph.add_node("collect", partial(collect, resources))
-    graph.add_node("compact", partial(compact, resources))
-    graph.add_node("synthesize", partial(synthesize, resources))
-    graph.add_node("check", partial(check, resources))
-    graph.add_node("revise", partial(revise, resources))
-    graph.add_node("intend", partial(intend, resources))
+    graph.add_node("collect", bound("collect", collect))
+    graph.add_node("compact", bound("compact", compact))
+    graph.add_node("synthesize", bound("synthesize", synthesize))
+    graph.add_node("check", bound("check", check))
+    graph.add_node("revise", bound("revise", revise))
+    graph.add_node("intend", bound("intend", intend))
     # A fork may begin between the two.
-    graph.add_node("publish", partial(publish, resources), destinations=("intend", *REVIEWS, END))
+    graph.add_node("publish", bound("publish", publish), destinations=("intend", *REVIEWS, END))
     _add_reviews(graph, resources)
 
     graph.add_edge(START, "plan")
@@ -73,8 +75,14 @@ def topology() -> ResearchGraph:
 
 def _add_reviews(graph: ResearchGraph, resources: Resources) -> None:
     for name in REVIEWS:
-        node: Any = partial(review, resources)
+        node = _bound(resources, AskedReview, name, review)
         graph.add_node(name, node, input_schema=cast("Any", AskedReview))
         graph.add_edge(name, "decide")
     # It goes where the decisions say, by Command; to the reviews whose answers decided nothing, too.
-    graph.add_node("decide", partial(decide, resources), destinations=(*PLACES, *REVIEWS))
+    node = _bound(resources, ResearchState, "decide", decide)
+    graph.add_node("decide", node, destinations=(*PLACES, *REVIEWS))
+
+
+def _bound(resources: Resources, schema: Any, name: str, node: Any) -> Any:
+    """Return a node bound to the resources, that is entered with a state of this schema only."""
+    return partial(entered(name, schema, node), resources)

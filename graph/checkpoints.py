@@ -16,6 +16,7 @@ from ledger.db import Transaction
 from ledger.errors import CheckpointDamaged
 from ledger.recoveries import Rejected
 from ledger.sql import load
+from ledger.stamps import Stamp
 from ledger.stored_checkpoints import Stored
 
 _SQL = load("checkpoint_seals")
@@ -52,6 +53,8 @@ class Inspected:
     unsealed: bool
     #: The version of its record, where that is newer than this installation knows.
     newer: int | None
+    #: What it bears of the workflow that stored it; None where its record does not say.
+    stamp: Stamp | None = None
 
     @property
     def is_valid(self) -> bool:
@@ -100,7 +103,17 @@ def inspected(tx: Transaction, stored: Stored) -> Inspected:
         stored.rejected,
         unsealed,
         newer,
+        stamp_of(stored),
     )
+
+
+def stamp_of(stored: Stored) -> Stamp | None:
+    """Return what a checkpoint bears of the workflow that stored it, None where its record does not say."""
+    record: dict[str, Any] = checkpoint_checks.record_of(stored) or {}
+    version, fingerprint = record.get("workflow_version"), record.get("fingerprint")
+    if isinstance(version, int) and isinstance(fingerprint, str):
+        return Stamp(version, fingerprint)
+    return None
 
 
 def _anchor(record: dict[str, Any]) -> tuple[int, str] | None:

@@ -10,6 +10,7 @@ from uuid import UUID
 from langgraph.types import StateSnapshot
 
 from graph import checkpoints
+from graph.admitting import check
 from graph.checkpoints import Inspected
 from graph.runtime import Runtime
 from graph.threads import run_config
@@ -44,22 +45,25 @@ class Chosen:
 
 
 async def choose(runtime: Runtime, run: Run) -> Chosen:
-    """Choose, and reject what is not whole; raises CheckpointUnsealed, RecordTooNew, SealKeyMissing."""
+    """Choose, and reject what is not whole; raises UnknownWorkflow, RunLeft, CheckpointUnsealed, RecordTooNew, SealKeyMissing."""
     async with runtime.ledger.transaction(run.run_id) as tx:
-        head, reruns = await _newest_whole(tx, run.run_id, "")
+        head, reruns = await newest_whole(tx, run.run_id, "")
+    await _check(runtime, run, head)
     state = None
     if head is not None:
         config = run_config(run.run_id, RunOptions.model_validate(run.options))
         state = await runtime.compiled().aget_state(config)
         for ns in _branches(state):
             async with runtime.ledger.transaction(run.run_id) as tx:
-                reruns += (await _newest_whole(tx, run.run_id, ns))[1]
+                of_branch, again = await newest_whole(tx, run.run_id, ns)
+            reruns += again
+            await _check(runtime, run, of_branch)
     async with runtime.ledger.transaction() as tx:
         rejected = await checkpoints.rejected(tx, run.run_id)
     return Chosen(head, state, tuple(rejected), tuple(reruns))
 
 
-async def _newest_whole(
+async def newest_whole(
     tx: Transaction, run_id: UUID, ns: str
 ) -> tuple[Inspected | None, list[str]]:
     """Return the newest checkpoint of a namespace that is whole, and the steps whose results were not."""
@@ -80,6 +84,14 @@ async def _newest_whole(
         for task_id, problems in head.write_problems.items()
     ]
     return head, told
+
+
+async def _check(runtime: Runtime, run: Run, head: Inspected | None) -> None:
+    """Refuse a checkpoint of another workflow; in a transaction of its own, so that what was rejected before stays so."""
+    if head is not None:
+        async with runtime.ledger.transaction() as tx:
+            subject = f"checkpoint {head.checkpoint_id} of run {run.run_id}"
+            await check(runtime, tx, subject, head.stamp)
 
 
 def _branches(state: StateSnapshot) -> list[str]:

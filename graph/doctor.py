@@ -21,11 +21,14 @@ from graph.model_checks import model_checks
 from graph.opening import connect, open_database
 from graph.seal_keys import FILE, known_keys
 from graph.settings import Settings, SettingsInvalid, load_settings
+from graph.supporting import check_workers
 from graph.web import provider_of
-from ledger.db import Connection
+from ledger.db import Connection, Transaction
 from ledger.deliveries import reachable
 from ledger.errors import CredentialRefused, LedgerError, SealKeyMissing
+from ledger.keys import KeyRing
 from ledger.migrate import migrations, pending
+from ledger.payloads import PlainCodec
 from ledger.sealing import used_keys
 from ledger.translation import wrap_errors
 from ledger.verification import Check
@@ -125,7 +128,12 @@ async def _connected(settings: Settings, connection: Connection, place: str) -> 
     told = f"{missing} of {len(migrations())} not applied yet; `perdure migrate` applies them"
     # Not a failure: the next run applies them.
     migrated = Check("migrations", ok=True, detail=told if missing else "all applied")
-    return server, migrated, await _seal_keys(settings, connection, migrated=not missing)
+    keys = await _seal_keys(settings, connection, migrated=not missing)
+    if missing:
+        return server, migrated, keys
+    async with connection.transaction():
+        tx = Transaction(connection, settings.tenant, "doctor", None, PlainCodec(), KeyRing())
+        return server, migrated, keys, await check_workers(tx)
 
 
 async def _seal_keys(settings: Settings, connection: Connection, *, migrated: bool) -> Check:

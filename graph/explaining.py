@@ -54,6 +54,8 @@ def _of(recovery: Recovery, operations: Sequence[Operation], until: int | None) 
         "asked": [each.model_dump() for each in report.asked],
         "next": list(report.next),
         "why": report.why,
+        "compatible": report.compatible,
+        "migrated": list(report.migrated),
     }
 
 

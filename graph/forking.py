@@ -13,6 +13,7 @@ from langchain_core.runnables import RunnableConfig
 from langgraph.checkpoint.base import CheckpointTuple
 from langgraph.types import Send
 
+from graph.admitting import check
 from graph.runtime import Runtime
 from ledger import forks, integrity, leases, records, reviews, runs
 from ledger.db import Transaction
@@ -36,7 +37,7 @@ async def fork_run(
 
     `checkpoint` is a checkpoint's id or the beginning of one; `policy` says what becomes of the other's consequences
     outside. The other run stays as it is. Raises NotFound for a checkpoint that is not one of that run's, CheckpointDamaged
-    and LedgerDamaged for what no longer is what was sealed.
+    and LedgerDamaged for what no longer is what was sealed, UnknownWorkflow and RunLeft for what another workflow stored.
     """
     record = await _record(runtime, origin, checkpoint)
     loaded = await _loaded(runtime, origin, record)
@@ -67,7 +68,7 @@ async def finish(runtime: Runtime, run_id: UUID, fork: Fork) -> None:
 
 async def _record(runtime: Runtime, origin: UUID, checkpoint: str) -> CheckpointRecord:
     async with runtime.ledger.transaction() as tx:
-        await runs.get(tx, origin)
+        run = await runs.get(tx, origin)
         found = [
             record
             for record in await records.newest_first(tx, origin)
@@ -79,6 +80,9 @@ async def _record(runtime: Runtime, origin: UUID, checkpoint: str) -> Checkpoint
             )
         if len(found) != 1:
             await forks.refuse_foreign(tx, origin, checkpoint)
+        # What is copied would bear their stamps, and be gone on with here.
+        await check(runtime, tx, f"run {origin}", run.stamp)
+        await check(runtime, tx, f"checkpoint {found[0].checkpoint_id}", found[0].stamp)
     return found[0]
 
 

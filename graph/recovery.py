@@ -5,6 +5,7 @@ continue. A step that finds what nobody may go on from stops it, with an error t
 report is stored either way. Nothing that was stored is overwritten: what fails is rejected, and kept.
 """
 
+import logging
 from collections.abc import Awaitable, Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
@@ -14,8 +15,11 @@ from uuid import UUID
 from langgraph.types import StateSnapshot
 
 from graph import forking
+from graph.admitting import judged, not_migrated
 from graph.choosing import choose
-from graph.errors import RunBlocked, RunWaits, UnknownWorkflow
+from graph.compatibility import Compatible, Migratable
+from graph.errors import RunBlocked, RunLeft, RunWaits, UnknownWorkflow
+from graph.refusing import refused
 from graph.revalidation import revalidate
 from graph.rewinding import rewind
 from graph.runtime import Runtime
@@ -36,6 +40,8 @@ from ledger.runs import Run
 from nodes import consequences
 from nodes.options import RunOptions
 
+_log = logging.getLogger(__name__)
+
 # Damage is usually one thing with many consequences.
 TOLD_MAX = 3
 
@@ -52,7 +58,14 @@ Found: TypeAlias = tuple[Report, Stop | None]
 Step: TypeAlias = Callable[[Runtime, Run, Report], Awaitable[Found]]
 
 # Named reasons to stop that a step meets by reading.
-_UNREADABLE = (UnknownWorkflow, CheckpointUnsealed, RecordTooNew, LedgerDamaged, SealKeyMissing)
+_UNREADABLE = (
+    UnknownWorkflow,
+    RunLeft,
+    CheckpointUnsealed,
+    RecordTooNew,
+    LedgerDamaged,
+    SealKeyMissing,
+)
 
 
 async def recover(runtime: Runtime, run: Run) -> Report:
@@ -66,7 +79,8 @@ async def recover(runtime: Runtime, run: Run) -> Report:
     async with runtime.ledger.transaction(run.run_id) as tx:
         await recoveries.end(tx, run.run_id, number, stop.outcome if stop else "resumed", report)
     if stop is not None:
-        await _say_blocked(runtime, run, str(stop.error))
+        if not isinstance(stop.error, RunLeft):
+            await _say_blocked(runtime, run, str(stop.error))
         raise stop.error
     return report
 
@@ -77,21 +91,31 @@ async def _walked(runtime: Runtime, run: Run) -> Found:
         try:
             report, stop = await step(runtime, run, report)
         except _UNREADABLE as error:
-            stop = Stop("blocked", error)
+            stop = Stop("paused" if isinstance(error, RunLeft) else "blocked", error)
         if stop is not None:
             return report.model_copy(update={"why": str(stop.error)}), stop
     return report, None
 
 
 async def validate_workflow(runtime: Runtime, run: Run, report: Report) -> Found:
-    """Refuse a run that was begun by another topology."""
-    same = run.fingerprint == runtime.resources.workflow.fingerprint
-    if same or run.fingerprint in runtime.definition.compatible:
-        return report, None
-    raise UnknownWorkflow(
-        f"run {run.run_id} was begun by workflow version {run.workflow_version} with another topology; resuming it"
-        " here could skip steps. Install the version of perdure that began it"
-    )
+    """Refuse a run of another workflow, unless it is known to be harmless, or upcasts lead here."""
+    async with runtime.ledger.transaction() as tx:
+        verdict = await judged(runtime, tx, run.stamp)
+    match verdict:
+        case Compatible(reason):
+            _log.info("run %s goes on under another workflow: %s", run.run_id, reason)
+            return report.model_copy(update={"compatible": reason}), None
+        case Migratable(steps):
+            run = await migrated(runtime, run, steps)
+            return report.model_copy(update={"migrated": steps}), None
+        case _:
+            error = refused(runtime.definition, f"run {run.run_id}", run.stamp, verdict)
+            return report, Stop("blocked", error) if error else None
+
+
+async def migrated(runtime: Runtime, run: Run, _steps: Sequence[int]) -> Run:
+    """Bring a run that this process holds to this version, by way of these; raises RunLeft where it stays as it is."""
+    raise not_migrated(runtime, run)
 
 
 async def load(runtime: Runtime, run: Run, report: Report) -> Found:

@@ -1,7 +1,7 @@
 """The relay: sends the notices that runs decided and do not wait for, and looks again into publications that runs wait for.
 
 One call of one target for each claim, and no waiting: what a target asks patience for is found again when it is due. Any
-number of relays may work beside each other and beside the runs' workers.
+number of relays may work beside each other and beside the runs' workers. Notices of runs of other workflows are theirs.
 """
 
 import logging
@@ -53,7 +53,7 @@ _COUNTED = {"confirmed": "confirmed", "failed": "given_up", "awaiting_person": "
 async def _one(runtime: Runtime, carrier: Carrier, seen: set[str]) -> effects.Status | None:
     """Work one notice by one step and return its status, None when none is due."""
     async with runtime.ledger.transaction() as tx:
-        effect = await outbox.next_notice(tx, seen, runtime.ledger.lease_seconds)
+        effect = await outbox.next_notice(tx, seen, runtime.ledger.lease_seconds, runtime.supports)
         if effect is None:
             return None
         seen.add(effect.key)

@@ -86,16 +86,20 @@ def located(corpus: Sequence[str]) -> tuple[str, ...]:
 
 
 async def resume_run(runtime: Runtime, run_id: UUID) -> Outcome:
-    """Go on with a run; a finished one is returned as it is. Raises NotFound, RunBlocked, RunHeld, UnknownWorkflow, RunDrained."""
+    """Go on with a run; a finished one is returned as it is.
+
+    Raises NotFound, RunBlocked, RunHeld, UnknownWorkflow, RunLeft, RunDrained.
+    """
     standing = await outcome(runtime, run_id)
     if standing.run.status in runs.FINISHED:
         # Whoever wrote into the database that it is finished is not believed.
         await check_finished(runtime, standing.run)
         return standing
-    async with working(runtime, run_id):
+    async with working(runtime, run_id) as run:
         async with runtime.ledger.transaction(run_id) as tx:
             await audit.append(tx, run_id, "run_resumed", {"fence": tx.fence})
-        return await work(runtime, standing.run)
+        # As it stands by now: it may have been brought to another version.
+        return await work(runtime, run or standing.run)
 
 
 async def outcome(runtime: Runtime, run_id: UUID) -> Outcome:

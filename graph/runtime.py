@@ -6,33 +6,40 @@ Nothing that is opened here enters state or `configurable`.
 import logging
 from collections.abc import AsyncGenerator
 from contextlib import AsyncExitStack, asynccontextmanager
-from dataclasses import dataclass, field
-from functools import cache
-from typing import Any
+from dataclasses import dataclass, field, replace
+from functools import cache, partial
+from typing import Any, Final
 
 import httpx
 from langchain_core.callbacks import BaseCallbackHandler
 from langgraph.graph.state import CompiledStateGraph
 
 from graph import models
+from graph.compatibility import supported
 from graph.draining import Drain
 from graph.migrate import LANGGRAPH_SCHEMA, migrate
 from graph.opening import open_database, open_pool, this_worker
+from graph.refusing import check_loaded
 from graph.saver import SealedPostgresSaver
 from graph.seal_keys import seal_keys
 from graph.settings import Settings
 from graph.tracing import tracing
 from graph.web import open_web
 from graph.workflow import CURRENT, Definition
+from ledger import workflows
 from ledger.db import Ledger, Pool
 from ledger.faults import NO_FAULTS, Faults
 from ledger.sealing import used_keys
+from ledger.stamps import Stamp
 from ledger.translation import wrap_errors
 from nodes.researchers.known import KnownResearchers
 from nodes.resources import Progress, Resources, Silent
 from nodes.targets.opening import Targets
 from nodes.targets.smtp import mail_server
 from nodes.tools.toolbox import RunToolbox
+
+#: Until runs are migrated when they are taken up, a person is asked.
+MIGRATION_IS_HERE: Final = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,19 +55,30 @@ class Runtime:
     control: Drain = field(default_factory=Drain)
     #: The version of the workflow that runs are worked with here.
     definition: Definition = CURRENT
+    #: What the runs bear that this worker takes.
+    supports: frozenset[Stamp] = frozenset()
+
+    @property
+    def migrates(self) -> bool:
+        """Whether a run of an earlier version is migrated when it is taken up."""
+        return self.settings.migrate == "auto" and MIGRATION_IS_HERE
 
     @property
     def ledger(self) -> Ledger:
         """The ledger of this process."""
         return self.resources.ledger
 
-    def new_saver(self) -> SealedPostgresSaver:
-        """Return a saver for one worker: one saver is one lock, so two workers never share one."""
-        return SealedPostgresSaver(self.saver_pool, self.ledger, self.resources.workflow)
+    def new_saver(self, *, checking: bool = False) -> SealedPostgresSaver:
+        """Return a saver for one worker: one saver is one lock, so two workers never share one.
+
+        With `checking` it loads nothing of a run that is worked here which another workflow stored.
+        """
+        check = partial(check_loaded, self.definition) if checking else None
+        return SealedPostgresSaver(self.saver_pool, self.ledger, self.resources.workflow, check)
 
     def compiled(self, *, saver: bool = True) -> CompiledStateGraph[Any, Any, Any, Any]:
         """Return the graph, bound to the resources, with a saver of its own unless LangGraph's server brings one."""
-        checkpointer = self.new_saver() if saver else None
+        checkpointer = self.new_saver(checking=True) if saver else None
         graph = self.definition.build(self.resources).compile(
             checkpointer=checkpointer, name="perdure"
         )
@@ -116,7 +134,16 @@ async def open_runtime(
             policy=settings.policy,
         )
         callbacks = await stack.enter_async_context(tracing(show_text=settings.trace_documents))
-        yield Runtime(settings, resources, saver_pool, callbacks, definition=definition)
+        runtime = Runtime(settings, resources, saver_pool, callbacks, definition=definition)
+        yield await _declared(runtime)
+
+
+async def _declared(runtime: Runtime) -> Runtime:
+    """Say in the database which workflow this is, and which runs this worker takes."""
+    definition = runtime.definition
+    supports = supported(definition, migrating=runtime.migrates, versions=runtime.settings.versions)
+    await workflows.declare(runtime.ledger, definition.stamp, definition.described(), supports)
+    return replace(runtime, supports=supports)
 
 
 def _targets(settings: Settings, ledger: Ledger, stack: AsyncExitStack) -> Targets:

@@ -6,7 +6,7 @@ number of calls work at once, each on a connection of the pool.
 """
 
 from collections import OrderedDict
-from collections.abc import AsyncGenerator, AsyncIterator, Mapping, Sequence
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from typing import Any
 from uuid import UUID
@@ -62,11 +62,18 @@ class SealedPostgresSaver(Upkeep):
     Raises CheckpointDamaged, CheckpointUnsealed, RecordTooNew, SealKeyMissing, LeaseLost, DatabaseUnavailable.
     """
 
-    def __init__(self, pool: Pool, ledger: Ledger, workflow: Workflow) -> None:
+    def __init__(
+        self,
+        pool: Pool,
+        ledger: Ledger,
+        workflow: Workflow,
+        check: Callable[[Stored], None] | None = None,
+    ) -> None:
         super().__init__(pool, serde=PlainSerializer())
         self.pool = pool
         self.ledger = ledger
         self.workflow = workflow
+        self._check = check
         self._known: OrderedDict[tuple[str, str, str], Known] = OrderedDict()
 
     @override
@@ -110,7 +117,12 @@ class SealedPostgresSaver(Upkeep):
     @override
     async def aget_tuple(self, config: RunnableConfig) -> CheckpointTuple | None:
         stored = await self._load(*place(config))
-        return await self._tuple(stored) if stored is not None else None
+        if stored is None:
+            return None
+        if self._check is not None and saver_records.run_of(stored.thread_id) in self.ledger.held:
+            # Whatever checkpoint it was that LangGraph's server was told to go on from.
+            self._check(stored)
+        return await self._tuple(stored)
 
     @override
     async def alist(

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 from datetime import UTC, datetime
-from typing import Any, cast
+from typing import Any, Final, cast
 from uuid import UUID
 
 from langchain_core.runnables import RunnableConfig
@@ -12,6 +12,9 @@ from graph.boundaries import boundary_of
 from ledger.db import Ledger
 from ledger.records import SCHEMA_VERSION
 from nodes.resources import Workflow
+
+#: What a checkpoint's metadata call the version of its state's form.
+STATE_VERSION_KEY: Final = "perdure_state_version"
 
 _KINDS: dict[str, type] = {
     **dict.fromkeys(("step", "tasks", "products", "finished", "effects"), dict),

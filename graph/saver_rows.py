@@ -3,7 +3,7 @@
 import json
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Self
+from typing import Any, Self, cast
 
 from langchain_core.runnables import RunnableConfig
 from langgraph.checkpoint.base import (
@@ -19,9 +19,10 @@ from langgraph.checkpoint.serde.types import _DeltaSnapshot  # pyright: ignore[r
 from typing_extensions import override
 
 from graph.saver_loading import Blobs, Known
-from graph.saver_records import configurable_of, place
+from graph.saver_records import STATE_VERSION_KEY, configurable_of, place
 from ledger import checkpoint_seals
 from ledger.db import Ledger
+from nodes.state import STATE_VERSION
 
 
 class PlainSerializer(JsonPlusSerializer):
@@ -88,13 +89,16 @@ def checkpoint_row(
 ) -> dict[str, Any]:
     """Return what StoreCheckpoint stores, but for the seal."""
     thread_id, ns, parent = place(config)
+    described = get_serializable_checkpoint_metadata(config, metadata)
+    if record:
+        described = cast("CheckpointMetadata", {**described, STATE_VERSION_KEY: STATE_VERSION})
     return {
         "thread_id": thread_id,
         "checkpoint_ns": ns,
         "checkpoint_id": inline["id"],
         "parent": parent,
         "checkpoint": json.dumps(inline),
-        "metadata": json.dumps(get_serializable_checkpoint_metadata(config, metadata)),
+        "metadata": json.dumps(described),
         "record": json.dumps(record) if record else None,
         "channels": [blob.channel for blob in blobs],
         "versions": [blob.version for blob in blobs],

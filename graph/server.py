@@ -12,6 +12,6 @@ async def checkpointer() -> AsyncGenerator[SealedPostgresSaver]:
     """Yield the saver of the server's process; the resources are closed with it."""
     runtime = await SERVER.runtime()
     try:
-        yield runtime.new_saver()
+        yield runtime.new_saver(checking=True)
     finally:
         await SERVER.close()

@@ -223,6 +223,12 @@ class Settings(BaseSettings):
     """How many database connections one process opens at most; as many for LangGraph's tables, one for each run at work."""
     lease_seconds: Annotated[float, Field(ge=1, le=3600)] = 30
     """How long a run waits for a worker that gives no more sign of life, before another takes it over."""
+    migrate: Literal["auto", "ask", "never"] = "auto"
+    """What becomes of a run of an older version of the workflow that is taken up: it is migrated, a person is asked, nothing."""
+    versions: Annotated[list[int], NoDecode, BeforeValidator(_separated)] = Field(
+        default_factory=list[int]
+    )
+    """The only versions of the workflow whose runs are taken here, separated by commas; unset, all that can be."""
     log_level: Literal["DEBUG", "INFO", "WARNING", "ERROR"] = "WARNING"
     """What is worth a line on standard error."""
     sensitive: Annotated[list[SensitiveRule], NoDecode, BeforeValidator(_json_list)] = Field(

@@ -1,7 +1,8 @@
 """Takes up the runs whose workers died, whose reviews are overdue, or whose targets or models did not answer, on demand and for ever.
 
 Each is resumed as a person would resume it. What a run was stopped for on purpose is not this module's to overrule: one
-that was interrupted, drained, cancelled or has failed is left alone, and so is one that another workflow began.
+that was interrupted, drained, cancelled or has failed is left alone. One of a workflow that this worker does not support
+is not even looked at, but for naming it.
 """
 
 import asyncio
@@ -12,11 +13,14 @@ from functools import partial
 from uuid import UUID
 
 from graph import relaying
+from graph.admitting import left
+from graph.errors import RunLeft
 from graph.runs import resume_run
 from graph.runtime import Runtime
-from ledger import outbox, reviews, workers
+from ledger import outbox, reviews, runs, workers
 from ledger.db import Transaction
 from ledger.errors import DatabaseUnavailable, LeaseLost, LedgerError, RunDrained, RunHeld
+from ledger.stamps import Taken
 from ledger.workers import Orphan
 from nodes.options import BadInput
 
@@ -26,6 +30,8 @@ logger = logging.getLogger(__name__)
 AT_ONCE_MAX = 8
 # A look at the leases is two short queries.
 LOOKS_PER_LEASE = 3
+# A look at those that others have to take reads each of their rows: rarely.
+LOOKS_PER_LOOK_AT_OTHERS = 6
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,7 +64,8 @@ async def sweep(runtime: Runtime) -> list[Swept]:
     Each is worked to its end or its next pause; then the notices that are due are sent.
     """
     async with runtime.ledger.transaction() as tx:
-        found = await _found(tx, patient=False)
+        found = await _found(tx, Taken(runtime.supports), patient=False)
+        others = await _others(runtime, tx, patient=False)
     free = asyncio.Semaphore(AT_ONCE_MAX)
 
     async def when_free(orphan: Orphan) -> Swept:
@@ -67,19 +74,35 @@ async def sweep(runtime: Runtime) -> list[Swept]:
 
     swept = list(await asyncio.gather(*map(when_free, found)))
     await relaying.run_once(runtime)
-    return swept
+    return swept + others
 
 
-async def _found(tx: Transaction, *, patient: bool) -> list[Orphan]:
+async def _found(tx: Transaction, of: Taken, *, patient: bool) -> list[Orphan]:
     """Return what may be taken up, each run once: what its target did not answer then, it may now."""
-    orphans = await workers.orphans(tx, patient=patient)
     found = [
-        *orphans,
-        *await workers.overdue(tx),
-        *await workers.postponed(tx),
-        *await outbox.unsettled(tx),
+        *await workers.orphans(tx, of, patient=patient),
+        *await workers.overdue(tx, of),
+        *await workers.postponed(tx, of),
+        *await outbox.unsettled(tx, of),
     ]
     return list({each.run_id: each for each in found}.values())
+
+
+async def _others(runtime: Runtime, tx: Transaction, *, patient: bool) -> list[Swept]:
+    """Return what would be taken up if this worker supported its workflow, and for whom each run is left."""
+    found = await _found(tx, Taken(runtime.supports, others=True), patient=patient)
+    return [
+        Swept(each.run_id, each.owner, "left", await _why_left(runtime, tx, each)) for each in found
+    ]
+
+
+async def _why_left(runtime: Runtime, tx: Transaction, orphan: Orphan) -> str:
+    if (error := left(runtime, await runs.get(tx, orphan.run_id))) is not None:
+        return str(error)
+    return (
+        f"it was begun by workflow version {orphan.workflow_version} with another topology; a worker of that version takes it"
+        f" up, and `perdure resume {orphan.run_id}` says what differs"
+    )
 
 
 async def watch(runtime: Runtime, tell: Callable[[Swept], None]) -> None:
@@ -90,11 +113,10 @@ async def watch(runtime: Runtime, tell: Callable[[Swept], None]) -> None:
     taken: set[UUID] = set()
 
     async def take_up(orphan: Orphan) -> None:
-        swept = await _take_up(runtime, orphan)
-        tell(swept)
-        if swept.became != "left":
-            taken.discard(orphan.run_id)
+        tell(await _take_up(runtime, orphan))
+        taken.discard(orphan.run_id)
 
+    others = _Others(runtime, tell)
     async with asyncio.TaskGroup() as group:
         while not runtime.control.drain_requested:
             pause, found = await _look(runtime)
@@ -103,8 +125,33 @@ async def watch(runtime: Runtime, tell: Callable[[Swept], None]) -> None:
                 if orphan.run_id not in taken | runtime.ledger.held.keys():
                     taken.add(orphan.run_id)
                     group.create_task(take_up(orphan))
+            await others.look()
             await _relayed(runtime)
             await runtime.control.wait(pause)
+
+
+class _Others:
+    """Tells of each run that is left to others, once."""
+
+    def __init__(self, runtime: Runtime, tell: Callable[[Swept], None]) -> None:
+        self._runtime, self._tell = runtime, tell
+        self._looks, self._told = 0, set[UUID]()
+
+    async def look(self) -> None:
+        """Look for them every now and then."""
+        self._looks += 1
+        if self._looks % LOOKS_PER_LOOK_AT_OTHERS != 1:
+            return
+        try:
+            async with self._runtime.ledger.transaction() as tx:
+                found = await _others(self._runtime, tx, patient=True)
+        except LedgerError as error:
+            logger.warning("cannot look for runs of other workflows: %s", error)
+            return
+        for swept in found:
+            if swept.run_id not in self._told:
+                self._told.add(swept.run_id)
+                self._tell(swept)
 
 
 async def _relayed(runtime: Runtime) -> None:
@@ -125,7 +172,7 @@ async def _look(runtime: Runtime) -> tuple[float, list[Orphan]]:
                 await workers.seconds_to_next_try(tx),
                 await reviews.seconds_to_due(tx),
             ]
-            found = await _found(tx, patient=True)
+            found = await _found(tx, Taken(runtime.supports), patient=True)
     except DatabaseUnavailable as error:
         logger.warning("cannot look for runs whose workers died: %s", error)
         return between, []
@@ -134,19 +181,11 @@ async def _look(runtime: Runtime) -> tuple[float, list[Orphan]]:
 
 async def _take_up(runtime: Runtime, orphan: Orphan) -> Swept:
     swept = partial(Swept, orphan.run_id, orphan.owner)
-    same = orphan.fingerprint == runtime.resources.workflow.fingerprint
-    if not same and orphan.fingerprint not in runtime.definition.compatible:
-        return swept(
-            "left",
-            f"it was begun by workflow version {orphan.workflow_version} with another topology; a worker of that version"
-            " takes it up",
-        )
-    return await _resumed(swept, runtime, orphan.run_id)
-
-
-async def _resumed(swept: "Callable[..., Swept]", runtime: Runtime, run_id: UUID) -> Swept:
     try:
-        run = (await resume_run(runtime, run_id)).run
+        run = (await resume_run(runtime, orphan.run_id)).run
+    except RunLeft as error:
+        # It was brought to another version since it was found.
+        return swept("left", str(error))
     except (RunHeld, LeaseLost) as error:
         return swept("held", str(error))
     except RunDrained as error:

@@ -7,7 +7,8 @@ from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager, suppress
 from uuid import UUID
 
-from graph.errors import RunStuck
+from graph.admitting import admit
+from graph.errors import RunStuck, StateInvalid
 from graph.recovery import blocked, check_finished, recover
 from graph.runtime import Runtime
 from ledger import integrity, leases, runs
@@ -30,7 +31,7 @@ async def working(
 ) -> AsyncGenerator[Run | None]:
     """Hold a run and yield its row, or None where it has none yet; `new` is for a caller that is about to write it.
 
-    A run that was begun before is recovered first. Raises RunHeld, TakeoverBlocked, SealKeyMissing, what `recover` raises,
+    A run that was begun before is recovered first. Raises RunLeft, RunHeld, TakeoverBlocked, SealKeyMissing, what `recover` raises,
     and LeaseLost soon after another has taken the run over. What trying again would meet again marks the run failed, with
     the reason; what a person can mend marks it blocked; a lost database or lease leaves it as it is, to be resumed.
     """
@@ -39,6 +40,7 @@ async def working(
         await integrity.check_key(tx, run_id)
         if damage := await integrity.foreign_changes(tx, run_id):
             raise blocked(run_id, damage)
+        await admit(runtime, tx, run_id)
     async with leases.hold(runtime.ledger, run_id):
         run = None if new else await _taken_up(runtime, run_id)
         try:
@@ -47,6 +49,10 @@ async def working(
                 yield run
         except (CredentialRefused, EffectsUnsettled) as error:
             await _stopped(runtime, run_id, "blocked", str(error))
+            raise
+        except StateInvalid as error:
+            # Also one that waited for a person: what they decided leads nowhere while its state cannot be read.
+            await _stopped(runtime, run_id, "blocked", str(error), leaves=("running", "paused"))
             raise
         except RunPostponed as error:
             await _stopped(runtime, run_id, "blocked", error.reason, error.seconds)
@@ -76,7 +82,12 @@ async def _taken_up(runtime: Runtime, run_id: UUID) -> Run | None:
 
 
 async def _stopped(
-    runtime: Runtime, run_id: UUID, status: Status, reason: str, again_in: float | None = None
+    runtime: Runtime,
+    run_id: UUID,
+    status: Status,
+    reason: str,
+    again_in: float | None = None,
+    leaves: tuple[Status, ...] = ("running",),
 ) -> None:
     # Fenced: of a run that was taken over, or cancelled, nothing more is said here.
     with suppress(RunCancelled):
@@ -86,5 +97,5 @@ async def _stopped(
             except NotFound:
                 return
             # What was refused on a run that waits for a person, or is finished, has not changed it.
-            if run.status == "running":
+            if run.status in leaves:
                 await runs.set_status(tx, run_id, status, reason, again_in)

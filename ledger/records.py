@@ -16,6 +16,7 @@ from ledger.db import Transaction
 from ledger.errors import SealKeyMissing
 from ledger.keys import KeyRing
 from ledger.sql import load
+from ledger.stamps import Stamp
 from ledger.stored_checkpoints import Stored
 
 _SQL = load("records")
@@ -86,6 +87,11 @@ class CheckpointRecord(BaseModel):
             return told
         asked = {"review_id": told.get("open"), "kind": told.get("kind")}
         return {"open": [asked] if told.get("open") else [], "decided": told.get("decided", 0)}
+
+    @property
+    def stamp(self) -> Stamp:
+        """What it bears of the workflow that stored it."""
+        return Stamp(self.workflow_version, self.fingerprint)
 
     @property
     def can_fork(self) -> bool:

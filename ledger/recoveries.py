@@ -81,6 +81,10 @@ class Report(_Frozen):
     asked: tuple[Asked, ...] = ()
     next: tuple[str, ...] = ()
     why: str = ""
+    #: Why a run of another workflow goes on as it is; and the versions that it was brought to. Left out where there are none:
+    #: earlier versions of perdure read the reports that they can.
+    compatible: str | None = None
+    migrated: tuple[int, ...] = ()
 
 
 class Recovery(_Frozen):
@@ -104,7 +108,11 @@ async def begin(tx: Transaction, run_id: UUID) -> int:
 
 async def end(tx: Transaction, run_id: UUID, number: int, outcome: Outcome, report: Report) -> None:
     """Store what a recovery found."""
-    packed = tx.pack(report.model_dump(mode="json"))
+    new = {"compatible", "migrated"}
+    told = report.model_dump(
+        mode="json", exclude={each for each in new if not getattr(report, each)}
+    )
+    packed = tx.pack(told)
     await tx.one(_END, run_id=run_id, number=number, outcome=outcome, **packed)
     await audit.append(
         tx,

@@ -17,6 +17,7 @@ from ledger.canonical import Json
 from ledger.db import Transaction, readable
 from ledger.errors import Ambiguous, LedgerDamaged, NotFound, RunExists
 from ledger.sql import load
+from ledger.stamps import Stamp
 
 _SQL = load("runs")
 _CREATE, _GET, _LIST, _MATCHING = (
@@ -54,6 +55,11 @@ class Run(BaseModel):
     finished_at: datetime | None
     #: When a run that waits for a service is taken up again.
     try_again_at: datetime | None = None
+
+    @property
+    def stamp(self) -> Stamp:
+        """What it bears of the workflow that works it."""
+        return Stamp(self.workflow_version, self.fingerprint)
 
 
 async def create(

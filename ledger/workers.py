@@ -6,6 +6,7 @@ from uuid import UUID
 
 from ledger.db import Transaction
 from ledger.sql import load
+from ledger.stamps import Stamp, Taken
 
 _SQL = load("workers")
 _WORKERS, _ORPHANS, _NEXT = _SQL["WorkersOfRuns"], _SQL["FindOrphans"], _SQL["NextExpiry"]
@@ -25,29 +26,38 @@ class Orphan:
     fingerprint: str
     workflow_version: int
 
+    @property
+    def stamp(self) -> Stamp:
+        """What it bears of its workflow."""
+        return Stamp(self.workflow_version, self.fingerprint)
+
+
+#: Runs of any workflow.
+ANY = Taken()
+
 
 async def of_runs(tx: Transaction) -> dict[UUID, Worker]:
     """Return who works which run; a run that is left out was never worked."""
     return {row["run_id"]: row["worker"] for row in await tx.many(_WORKERS)}
 
 
-async def orphans(tx: Transaction, *, patient: bool) -> list[Orphan]:
+async def orphans(tx: Transaction, of: Taken = ANY, *, patient: bool) -> list[Orphan]:
     """Return the runs whose worker died, longest dead first.
 
     Whoever is not patient takes a worker for dead whose connection is gone; a patient one gives it half of its lease to
     connect again, as all do after a restart of the database.
     """
-    return [Orphan(**row) for row in await tx.many(_ORPHANS, patient=patient)]
+    return [Orphan(**row) for row in await tx.many(_ORPHANS, patient=patient, **of.columns)]
 
 
-async def overdue(tx: Transaction) -> list[Orphan]:
+async def overdue(tx: Transaction, of: Taken = ANY) -> list[Orphan]:
     """Return the runs that wait for a review whose deadline has passed, and that nobody works; `owner` worked it last."""
-    return [Orphan(**row) for row in await tx.many(_OVERDUE)]
+    return [Orphan(**row) for row in await tx.many(_OVERDUE, **of.columns)]
 
 
-async def postponed(tx: Transaction) -> list[Orphan]:
+async def postponed(tx: Transaction, of: Taken = ANY) -> list[Orphan]:
     """Return the runs whose time has come to ask a service again that was away; `owner` worked each last."""
-    return [Orphan(**row) for row in await tx.many(_POSTPONED)]
+    return [Orphan(**row) for row in await tx.many(_POSTPONED, **of.columns)]
 
 
 async def seconds_to_next_try(tx: Transaction) -> float | None:

@@ -5,10 +5,13 @@ outside never stands in a channel of its own: LangGraph inlines a top-level stri
 or a lone surrogate would block the thread for ever.
 """
 
-from typing import Annotated, Any, NotRequired, TypeAlias
+from typing import Annotated, Any, Final, NotRequired, TypeAlias
 
 # Not typing's: below Python 3.12 LangGraph's server makes no input form from it.
 from typing_extensions import TypedDict
+
+#: The version of the form of what stands here, stored with every checkpoint; raised with WORKFLOW_VERSION where it changes.
+STATE_VERSION: Final = 1
 
 
 class Question(TypedDict):

@@ -87,6 +87,8 @@ def _tell_recovery(number: int, each: dict[str, Any]) -> None:
     put_text(f"\nrecovery {number} at {each['at']} by {each['worker']}: {each['outcome']}")
     lines: dict[str, list[str]] = {
         "loaded": [_loaded(each)],
+        "compatible": [each["compatible"]] if each["compatible"] else [],
+        "migrated": [f"to version {version}" for version in each["migrated"]],
         "rejected": [f"{one['checkpoint_id']}: {one['reason']}" for one in each["rejected"]],
         "run again": each["reruns"],
         "damaged": each["damage"],

@@ -14,7 +14,15 @@ from typing import assert_never
 
 from graph.cli.output import say
 from graph.cluster import EmbeddedPostgresFailed
-from graph.errors import RetryRefused, RunBlocked, RunWaits, SettlementRefused, UnknownWorkflow
+from graph.errors import (
+    RetryRefused,
+    RunBlocked,
+    RunLeft,
+    RunWaits,
+    SettlementRefused,
+    StateInvalid,
+    UnknownWorkflow,
+)
 from graph.settings import SettingsInvalid
 from ledger.errors import (
     Ambiguous,
@@ -77,6 +85,8 @@ _BY_ERROR: tuple[tuple[type[Exception], Code], ...] = (
         (kind, Code.BLOCKED)
         for kind in (
             UnknownWorkflow,
+            RunLeft,
+            StateInvalid,
             RunBlocked,
             RunWaits,
             RunPostponed,

@@ -6,10 +6,11 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from graph import supporting
 from graph.cli import shapes
 from graph.cli.exits import Code
 from graph.cli.later import later
-from graph.cli.output import put_bytes, put_json, put_markdown, put_table, put_text
+from graph.cli.output import put_bytes, put_json, put_markdown, put_table, put_text, say
 from graph.cli.session import AsJson, RunName, looked, looked_at_run, settings
 from ledger import (
     artifacts,
@@ -21,6 +22,7 @@ from ledger import (
     tasks,
     verification,
     workers,
+    workflows,
 )
 from ledger import runs as ledger_runs
 from ledger.db import Transaction
@@ -47,23 +49,28 @@ def runs(*, as_json: AsJson = False) -> None:
     to end (SIGTERM); interrupted: somebody stopped it (Ctrl-C); none: nobody works it.
     """
 
-    async def look(tx: Transaction) -> list[dict[str, Any]]:
+    async def look(tx: Transaction) -> tuple[list[dict[str, Any]], str]:
         workers_of = await workers.of_runs(tx)
         every = await ledger_runs.newest_first(tx)
-        return [shapes.of_run(run, workers_of.get(run.run_id, "none")) for run in every]
+        alone = supporting.unsupported(await workflows.unsupported(tx, supporting.HERE))
+        return [shapes.of_run(run, workers_of.get(run.run_id, "none")) for run in every], alone
 
-    found = looked(look)
+    found, alone = looked(look)
     if as_json:
         put_json(found)
     else:
         columns = ("run_id", "status", "worker", "phase", "created_at", "question")
         put_table(columns, [[run[column] for column in columns] for run in found])
+    if alone:
+        say(alone)
 
 
 @app.command(rich_help_panel=PANEL)
 def show(run: RunName, *, as_json: AsJson = False) -> None:
     """Show a run: its plan, findings, report, citations, and the documents that could not be read."""
-    shown = looked_at_run(run, _shown)
+    shown, alone = looked_at_run(run, _shown_with_its_workers)
+    if alone:
+        say(alone)
     if as_json:
         put_json(shown)
         return
@@ -84,6 +91,12 @@ def show(run: RunName, *, as_json: AsJson = False) -> None:
             put_text(f"  {skipped['uri']}: {skipped['reason']}")
         put_text("")
     put_markdown(shown["report_markdown"] or "There is no report yet.")
+
+
+async def _shown_with_its_workers(tx: Transaction, run: Run) -> tuple[dict[str, Any], str]:
+    alone = await workflows.unsupported(tx, supporting.HERE)
+    its = {run_id: stamp for run_id, stamp in alone.items() if run_id == run.run_id}
+    return await _shown(tx, run), supporting.unsupported(its)
 
 
 async def _shown(tx: Transaction, run: Run) -> dict[str, Any]:

@@ -171,6 +171,7 @@ SELECT effect.run_id, effect.key
  WHERE effect.tenant = %(tenant)s AND effect.mode = 'notice' AND effect.status IN ('intended', 'sending', 'in_doubt')
    AND (effect.patient_until IS NULL OR effect.patient_until <= clock_timestamp())
    AND NOT (effect.key = ANY (%(seen)s::text[]))
+   AND ledger.supports(%(versions)s::integer[], %(fingerprints)s::text[], run.workflow_version, run.fingerprint)
    AND (effect.status <> 'sending' OR EXISTS (
        SELECT FROM ledger.effect_attempts AS attempt
         WHERE attempt.tenant = effect.tenant AND attempt.run_id = effect.run_id AND attempt.key = effect.key
@@ -196,4 +197,5 @@ SELECT DISTINCT run_id, run.fingerprint, run.workflow_version, lease.owner
  WHERE tenant = %(tenant)s AND effect.mode = 'publication' AND effect.status IN ('intended', 'in_doubt')
    AND effect.attempts > 0 AND run.status = 'blocked'
    AND (effect.patient_until IS NULL OR effect.patient_until <= clock_timestamp())
-   AND (lease.released_at IS NOT NULL OR lease.expires_at <= clock_timestamp());
+   AND (lease.released_at IS NOT NULL OR lease.expires_at <= clock_timestamp())
+   AND ledger.supports(%(versions)s::integer[], %(fingerprints)s::text[], run.workflow_version, run.fingerprint) = %(taken)s;

@@ -18,6 +18,7 @@ SELECT run_id, run.fingerprint, run.workflow_version, lease.owner
         OR ((NOT %(patient)s::boolean
              OR clock_timestamp() > lease.renewed_at + (lease.expires_at - lease.renewed_at) / 2)
             AND NOT ledger.owner_is_connected(tenant, run_id, lease.fence)))
+   AND ledger.supports(%(versions)s::integer[], %(fingerprints)s::text[], run.workflow_version, run.fingerprint) = %(taken)s
  ORDER BY lease.expires_at;
 
 -- name: NextExpiry :one
@@ -33,6 +34,7 @@ SELECT run_id, run.fingerprint, run.workflow_version, lease.owner
   FROM ledger.runs AS run JOIN ledger.leases AS lease USING (tenant, run_id)
  WHERE tenant = %(tenant)s AND run.status = 'blocked' AND run.try_again_at <= clock_timestamp()
    AND (lease.released_at IS NOT NULL OR lease.expires_at <= clock_timestamp())
+   AND ledger.supports(%(versions)s::integer[], %(fingerprints)s::text[], run.workflow_version, run.fingerprint) = %(taken)s
  ORDER BY run.try_again_at;
 
 -- name: NextTry :one
@@ -47,4 +49,5 @@ SELECT DISTINCT run_id, run.fingerprint, run.workflow_version, lease.owner
   JOIN ledger.leases AS lease USING (tenant, run_id)
  WHERE tenant = %(tenant)s AND review.status = 'open' AND review.at_deadline <> 'stay'
    AND review.due_at <= clock_timestamp() AND run.status = 'paused'
-   AND (lease.released_at IS NOT NULL OR lease.expires_at <= clock_timestamp());
+   AND (lease.released_at IS NOT NULL OR lease.expires_at <= clock_timestamp())
+   AND ledger.supports(%(versions)s::integer[], %(fingerprints)s::text[], run.workflow_version, run.fingerprint) = %(taken)s;

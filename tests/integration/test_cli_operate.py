@@ -10,6 +10,7 @@ import pytest
 
 from graph.cluster import Cluster
 from ledger.migrate import migrations
+from ledger.stamps import Stamp
 from tests.support.commands import end, perdure, start
 from tests.support.ledgers import new_run, open_ledger
 from tests.support.slow_search import slow_search
@@ -29,13 +30,16 @@ def database(database_url: str, monkeypatch: pytest.MonkeyPatch) -> str:
     return database_url
 
 
+ANOTHER = Stamp(1, "sha256:topology")
+
+
 @pytest.fixture
 def two_runs(database: str) -> list[str]:
-    """Two runs of one millisecond: their ids begin alike."""
+    """Two runs of one millisecond, of another workflow: their ids begin alike."""
 
     async def made() -> list[str]:
         async with open_ledger(database) as ledger:
-            return [str(await new_run(ledger)) for _ in range(2)]
+            return [str(await new_run(ledger, stamp=ANOTHER)) for _ in range(2)]
 
     return asyncio.run(made())
 
@@ -187,6 +191,7 @@ def test_doctor_finds_all_well(database: str, home: Path) -> None:
             "database",
             "migrations",
             "seal key",
+            "workers",
             "web search",
             "model",
             "mail",

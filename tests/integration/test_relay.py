@@ -13,6 +13,7 @@ from ledger import runs
 from ledger.effects import Effect
 from ledger.faults import FaultPoint
 from tests.support.carrying import Died, DiesAt, again, age, begun, decided, outcomes, worker
+from tests.support.ledgers import execute
 from tests.support.nasty_webhook import NastyWebhook, Place, Way
 from tests.support.runtimes import runtime_on
 from tests.support.waiting import until
@@ -149,6 +150,7 @@ async def test_whoever_watches_takes_up_a_run_whose_target_may_answer_by_now(
     del runtime.ledger.held[effect.run_id]
     async with runtime.ledger.transaction() as tx:
         await runs.set_status(tx, effect.run_id, "blocked", "its target asks for patience")
+    await execute(runtime.ledger, "UPDATE ledger.runs SET fingerprint = 'sha256:another'")
     told: list[Swept] = []
 
     async def named() -> bool:

@@ -6,12 +6,15 @@ from uuid import UUID
 
 from psycopg.rows import DictRow
 
+from graph.versions import RELEASES
 from ledger import leases, runs, tasks
 from ledger.db import Ledger, new_pool
 from ledger.faults import NO_FAULTS, Faults
 from ledger.ids import new_run_id
 from ledger.keys import KeyRing
+from ledger.stamps import Stamp
 
+HERE = Stamp(RELEASES[-1].version, RELEASES[-1].fingerprint)
 SEAL_KEY = "5ea1" * 16
 KEYS = KeyRing.of([SEAL_KEY])
 _LEASE = "SELECT *, expires_at > clock_timestamp() AS runs FROM ledger.leases"
@@ -31,12 +34,15 @@ async def open_ledger(
 
 
 async def new_run(
-    ledger: Ledger, question: str = "Why?", task_ids: tuple[str, ...] = ("t1",)
+    ledger: Ledger,
+    question: str = "Why?",
+    task_ids: tuple[str, ...] = ("t1",),
+    stamp: Stamp = HERE,
 ) -> UUID:
-    """Record a run with tasks that wait."""
+    """Record a run of the current workflow, or another, with tasks that wait."""
     run_id = new_run_id()
     async with ledger.transaction() as tx:
-        await runs.create(tx, run_id, question, {}, 1, "sha256:topology")
+        await runs.create(tx, run_id, question, {}, *stamp)
         await tasks.add(
             tx, run_id, [(name, f"Question {name}?", ()) for name in task_ids], "branch"
         )

@@ -13,7 +13,7 @@ from graph.cli import exits, shapes
 from graph.cli.exits import Code, Interrupted, code_of, translated
 from graph.cli.output import clean, one_line
 from graph.cli.progress import Lines
-from graph.errors import UnknownWorkflow
+from graph.errors import NewerWorkflow, StateInvalid, UnknownWorkflow, UpgradeNeeded
 from ledger.errors import LeaseLost, LedgerError, NotFound, RunHeld
 from ledger.journal import Attempt, Operation
 from nodes.options import BadInput
@@ -46,7 +46,10 @@ def test_one_line_is_one_line() -> None:
         (NotFound("x"), 2),
         (RunHeld(RUN, "other"), 5),
         (LeaseLost("other"), 5),
-        (UnknownWorkflow("x"), 4),
+        (UnknownWorkflow("x", 1, []), 4),
+        (NewerWorkflow("x", 3, 2), 4),
+        (UpgradeNeeded(RUN, 1, 2), 4),
+        (StateInvalid("plan", ["x"]), 4),
         (LedgerError("x"), 1),
         (OSError(28, "No space left on device", "/x"), 1),
         (Interrupted("0199"), 130),
