@@ -4,7 +4,7 @@ What a recovery found is its stored report. What it led to (answers reused, call
 from the journal, by the fences of the attempts: it stays true when the worker that recovered died the next moment.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 from uuid import UUID
 
@@ -29,6 +29,12 @@ async def explained(tx: Transaction, run_id: UUID) -> list[dict[str, Any]]:
 def _of(recovery: Recovery, operations: Sequence[Operation], until: int | None) -> dict[str, Any]:
     report = recovery.report or Report(why="the worker died before its recovery had ended")
     since = range(recovery.fence, until) if until is not None else None
+    gave = {
+        each.operation_id: attempt
+        for each in operations
+        for attempt in each.attempts
+        if attempt.accepted
+    }
     return {
         "at": recovery.began_at,
         "worker": recovery.worker,
@@ -40,7 +46,9 @@ def _of(recovery: Recovery, operations: Sequence[Operation], until: int | None) 
         "reruns": list(report.reruns),
         "damage": list(report.damage),
         "reused": [each.operation_id for each in operations if _accepted_before(each, recovery)],
-        "repeated": [each.operation_id for each in operations if _repeated(each, recovery, since)],
+        "repeated": [
+            each.operation_id for each in operations if _repeated(each, recovery, since, gave)
+        ],
         "reconciled": _reconciled(operations, report),
         "retries": list(report.retries),
         "asked": [each.model_dump() for each in report.asked],
@@ -58,14 +66,17 @@ def _accepted_before(operation: Operation, recovery: Recovery) -> bool:
     )
 
 
-def _repeated(operation: Operation, recovery: Recovery, since: range | None) -> bool:
-    """Whether a call was made again because nobody knew how it had ended."""
+def _repeated(
+    operation: Operation, recovery: Recovery, since: range | None, gave: Mapping[str, Attempt]
+) -> bool:
+    """Whether a call was made again, be it for another branch, because nobody knew how it had ended."""
     lost = any(
         _unanswered(attempt) and attempt.fence < recovery.fence for attempt in operation.attempts
     )
+    called = [gave.get(attempt.reused or "", attempt) for attempt in operation.attempts]
     again = any(
         attempt.fence >= recovery.fence if since is None else attempt.fence in since
-        for attempt in operation.attempts
+        for attempt in called
     )
     return lost and again
 

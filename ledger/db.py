@@ -16,6 +16,7 @@ from contextlib import asynccontextmanager, contextmanager
 from dataclasses import dataclass, field
 from typing import Any, TypeAlias, cast
 from uuid import UUID
+from weakref import WeakValueDictionary
 
 import psycopg
 from psycopg.rows import DictRow, dict_row
@@ -161,6 +162,10 @@ class Ledger:
     #: What waits to be committed, by run and lane, and the tasks that commit it: see ledger/groups.py.
     waiting: dict[tuple[UUID, str], Any] = field(default_factory=dict[tuple[UUID, str], Any])
     committing: set[asyncio.Task[None]] = field(default_factory=set[asyncio.Task[None]])
+    #: Who asks the outside world what for a run: see ledger/sharing.py.
+    asking: WeakValueDictionary[tuple[UUID, str], asyncio.Lock] = field(
+        default_factory=WeakValueDictionary[tuple[UUID, str], asyncio.Lock]
+    )
 
     @asynccontextmanager
     async def transaction(

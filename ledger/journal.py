@@ -4,9 +4,13 @@ An operation is one outside read that a run needs, keyed by (run, task, kind, ca
 before its call is made. What came back is committed as it came, before anything is made of it; then its result, and
 whatever the result yields, are committed together. The first attempt to succeed is accepted; a later answer is kept as
 an attempt and not accepted.
+
+What branches may share (ledger/sharing.py) is asked once for all of them: the others' operations have an attempt that
+names the operation whose answer it took.
 """
 
 from collections.abc import Awaitable, Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import datetime
 from functools import partial
@@ -16,12 +20,12 @@ from uuid import UUID
 from psycopg.types.json import Jsonb
 from pydantic import BaseModel, ConfigDict
 
-from ledger import artifacts, groups
-from ledger.canonical import Json, canonical, digest
+from ledger import artifacts, groups, sharing
+from ledger.canonical import Json
 from ledger.db import Ledger, Transaction
 from ledger.errors import OperationFailed
 from ledger.faults import FaultPoint
-from ledger.ids import derived_id
+from ledger.requests import Request
 from ledger.sql import load
 
 T = TypeVar("T")
@@ -30,23 +34,6 @@ _SQL = load("journal")
 _BEGIN, _RECEIVE, _ACCEPTED = _SQL["BeginOperation"], _SQL["ReceiveAnswer"], _SQL["AcceptedResults"]
 _SUCCEED, _FAIL = _SQL["SucceedAttempt"], _SQL["FailAttempt"]
 _OPERATIONS, _ATTEMPTS = _SQL["ListOperations"], _SQL["ListAttempts"]
-
-
-@dataclass(frozen=True, slots=True)
-class Request:
-    """What is asked of the outside world; `settings` is recorded with the attempt and no part of the key."""
-
-    task_id: str
-    kind: str
-    body: Json
-    settings: Mapping[str, Json] = field(default_factory=dict[str, Json])
-    #: How often its task was researched anew (ledger/retries.py): each time the calls are made again.
-    retry: int = 0
-
-    def key(self, run_id: UUID) -> str:
-        """Return the digest that names the operation: the same question of the same task is the same operation."""
-        again = [self.retry] if self.retry else []
-        return digest(canonical([str(run_id), self.task_id, self.kind, self.body, *again]))
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,6 +82,10 @@ class Attempted:
         """The columns that name the attempt."""
         return {"run_id": self.run_id, "operation_id": self.operation_id, "number": self.number}
 
+    def is_of_another(self, request: Request) -> bool:
+        """Whether it is not the request's own: an answer to the same that came for another operation."""
+        return self.operation_id != request.operation_id(self.run_id)
+
 
 Perform: TypeAlias = Callable[[], Awaitable[Answer]]
 Receive: TypeAlias = Callable[[], Awaitable[Received]]
@@ -107,10 +98,11 @@ async def call(ledger: Ledger, run_id: UUID, request: Request, perform: Perform)
     Raises OperationFailed as `perform` does, with the attempt recorded as failed, and LeaseLost when another worker
     has taken the run over: the answer is then dropped.
     """
-    begun = await _begun(ledger, run_id, request)
-    if isinstance(begun, Recorded):
-        return begun
-    return await _ended(ledger, begun, perform)
+    async with sharing.alone(ledger, run_id, request):
+        begun = await _begun(ledger, run_id, request)
+        if isinstance(begun, Recorded):
+            return begun
+        return await _ended(ledger, begun, perform)
 
 
 async def fetch(
@@ -120,11 +112,17 @@ async def fetch(
 
     An answer that a worker received and died over is understood now, without a call.
     """
-    begun = await _begun(ledger, run_id, request)
-    if isinstance(begun, Recorded):
-        return begun
-    received = begun.received or await _received(ledger, begun, receive)
-    return await _ended(ledger, begun, partial(understand, received))
+    async with sharing.alone(ledger, run_id, request):
+        begun = await _begun(ledger, run_id, request)
+        while not isinstance(begun, Recorded) and begun.is_of_another(request) and begun.received:
+            # If it comes to nothing, the call is made.
+            with suppress(OperationFailed):
+                await _ended(ledger, begun, partial(understand, begun.received))
+            begun = await _begun(ledger, run_id, request)
+        if isinstance(begun, Recorded):
+            return begun
+        received = begun.received or await _received(ledger, begun, receive)
+        return await _ended(ledger, begun, partial(understand, received))
 
 
 async def _begun(ledger: Ledger, run_id: UUID, request: Request) -> Recorded | Attempted:
@@ -170,7 +168,23 @@ async def _made(ledger: Ledger, attempt: Attempted, work: Awaitable[T]) -> T:
 
 
 async def _begin(tx: Transaction, run_id: UUID, request: Request) -> Recorded | Attempted:
-    operation_id = derived_id("op", request.key(run_id))
+    other = await sharing.elsewhere(tx, run_id, request)
+    if other is None:
+        return await _begin_own(tx, run_id, request)
+    if other["result_artifact"] is None:
+        return await _attempted(tx, run_id, other["operation_id"], other)
+    begun = await _begin_own(tx, run_id, request, other["operation_id"])
+    assert isinstance(begun, Attempted), "it has no answer of its own"
+    result, said = other["result_artifact"], {"response_id": None, "usage": Jsonb({})}
+    await tx.maybe(_SUCCEED, **begun.name, result=result, **said)
+    (body,) = await results(tx, run_id, [begun.operation_id])
+    return Recorded(begun.operation_id, body, reused=True)
+
+
+async def _begin_own(
+    tx: Transaction, run_id: UUID, request: Request, reused: str | None = None
+) -> Recorded | Attempted:
+    operation_id = request.operation_id(run_id)
     row = await tx.one(
         _BEGIN,
         run_id=run_id,
@@ -180,11 +194,17 @@ async def _begin(tx: Transaction, run_id: UUID, request: Request) -> Recorded | 
         key=request.key(run_id),
         worker=tx.actor,
         fence=tx.fence or 0,
-        settings=Jsonb(dict(request.settings)),
+        settings=Jsonb(sharing.settings(run_id, request, reused)),
         **tx.pack(request.body),
     )
     if row["body"] is not None:
         return Recorded(operation_id, tx.unpack(row), reused=True)
+    return await _attempted(tx, run_id, operation_id, row)
+
+
+async def _attempted(
+    tx: Transaction, run_id: UUID, operation_id: str, row: Mapping[str, Any]
+) -> Attempted:
     received = None
     if row["received_artifact"] is not None:
         said = tx.unpack({"key_id": row["received_key_id"], "body": row["received_body"]})
@@ -239,6 +259,11 @@ class Attempt(BaseModel):
     usage: dict[str, float]
     received: bool
     accepted: bool
+
+    @property
+    def reused(self) -> str | None:
+        """The operation whose answer it took: no call was made."""
+        return self.settings.get(sharing.REUSED)
 
 
 class Operation(BaseModel):

@@ -2,11 +2,14 @@
 
 A file and the record that it was applied commit together; the digest of every applied file is checked, because a
 released migration is never edited. Undo is a new file.
+
+A file that says in its first line that it expands only adds what older code does without: that code goes on beside newer
+code, on one database. Any other file ends that: older code finds it in `schema_migrations` and refuses the database.
 """
 
 import asyncio
 import hashlib
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from importlib.resources import files
@@ -17,15 +20,15 @@ from ledger.errors import MigrationDrift, SchemaOutdated
 from ledger.sql import load
 
 _SQL = load("migrate")
-_CREATE, _APPLIED, _RECORD = (
-    _SQL["CreateSchema"],
-    _SQL["AppliedMigrations"],
-    _SQL["RecordMigration"],
-)
+_CREATE, _APPLIED = _SQL["CreateSchema"], _SQL["AppliedMigrations"]
+_RECORD, _RECORD_EXPANSION = _SQL["RecordMigration"], _SQL["RecordExpansion"]
 _TRY_LOCK, _UNLOCK = _SQL["TryMigrationLock"], _SQL["ReleaseMigrationLock"]
 
 # Short against a migration's own second, long against a round trip.
 POLL_SECONDS = 0.05
+
+#: How a file begins that older code can do without.
+EXPANDS = "-- Expands"
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,6 +39,20 @@ class Migration:
     name: str
     text: LiteralString
     sha256: str
+
+    @property
+    def expands(self) -> bool:
+        """Whether code that does not know it works on the database all the same."""
+        return self.text.startswith(EXPANDS)
+
+
+@dataclass(frozen=True, slots=True)
+class Applied:
+    """A migration that a database has had."""
+
+    version: int
+    sha256: str
+    expands: bool
 
 
 def migrations() -> tuple[Migration, ...]:
@@ -81,12 +98,13 @@ async def apply_pending(connection: Connection) -> int:
         await connection.execute(_CREATE.text)
     known = migrations()
     applied = await _applied(connection)
-    _check(known, applied)
-    for migration in known[len(applied) :]:
+    missing = _missing(known, applied)
+    for migration in missing:
         async with connection.transaction():
             await connection.execute(migration.text)
-            await connection.execute(_RECORD.text, vars_of(migration))
-    return len(known) - len(applied)
+            record = _RECORD_EXPANSION if migration.expands else _RECORD
+            await connection.execute(record.text, vars_of(migration))
+    return len(missing)
 
 
 async def pending(connection: Connection) -> int:
@@ -95,8 +113,7 @@ async def pending(connection: Connection) -> int:
     if not await _first(connection, _SQL["HasMigrations"].text):
         return len(known)
     applied = await _applied(connection)
-    _check(known, applied)
-    return len(known) - len(applied)
+    return len(_missing(known, applied))
 
 
 def vars_of(migration: Migration) -> dict[str, object]:
@@ -104,23 +121,31 @@ def vars_of(migration: Migration) -> dict[str, object]:
     return {"version": migration.version, "name": migration.name, "sha256": migration.sha256}
 
 
-def _check(known: tuple[Migration, ...], applied: dict[int, str]) -> None:
-    if len(applied) > len(known):
-        raise SchemaOutdated(
-            f"the database has {len(applied)} migrations, this code knows {len(known)}: it was upgraded by a newer"
-            " version of perdure; install that version"
-        )
-    for migration in known[: len(applied)]:
-        if applied.get(migration.version) != migration.sha256:
+def _missing(known: Sequence[Migration], applied: Mapping[int, Applied]) -> list[Migration]:
+    """Return what a database lacks; raises SchemaOutdated, MigrationDrift."""
+    if strange := [each for each in applied.values() if each.version > len(known)]:
+        _refuse([each for each in strange if not each.expands], len(known))
+    for migration in known:
+        had = applied.get(migration.version)
+        if had is not None and had.sha256 != migration.sha256:
             raise MigrationDrift(
                 f"migration {migration.name} was applied with other contents than this installation has; a released"
                 " migration is never edited, so reinstall the version that the database was made with"
             )
+    return [migration for migration in known if migration.version not in applied]
 
 
-async def _applied(connection: Connection) -> dict[int, str]:
+def _refuse(breaking: Sequence[Applied], known: int) -> None:
+    if breaking:
+        raise SchemaOutdated(
+            f"the database has had migration {max(each.version for each in breaking)}, this code knows {known}: it was"
+            " upgraded by a newer version of perdure, which older ones do not work beside; install that version"
+        )
+
+
+async def _applied(connection: Connection) -> dict[int, Applied]:
     cursor = await connection.execute(_APPLIED.text)
-    return {row["version"]: row["sha256"] for row in await cursor.fetchall()}
+    return {row["version"]: Applied(**row) for row in await cursor.fetchall()}
 
 
 async def _first(connection: Connection, text: LiteralString) -> bool:

@@ -4,8 +4,7 @@ from dataclasses import dataclass
 from uuid import UUID
 
 from ledger.db import Transaction
-from ledger.ids import derived_id
-from ledger.journal import Request
+from ledger.requests import Request
 from ledger.sql import load
 
 _SQL = load("journal")
@@ -38,5 +37,5 @@ async def spent(tx: Transaction, run_id: UUID, kind: str) -> dict[str, Spent]:
 
 async def is_answered(tx: Transaction, run_id: UUID, request: Request) -> bool:
     """Tell whether an operation costs no further call: its result is there, or what a worker that died received for it."""
-    name = derived_id("op", request.key(run_id))
+    name = request.operation_id(run_id)
     return bool((await tx.one(_ANSWERED, run_id=run_id, operation_id=name))["answered"])

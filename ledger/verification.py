@@ -27,17 +27,14 @@ from ledger import (
 from ledger.db import Transaction
 from ledger.errors import ArtifactCorrupt, LedgerDamaged, NotFound
 from ledger.evidence import CONTEXT_CHARACTERS, Evidence
-from ledger.journal import Request
 from ledger.payloads import UnknownKey
 from ledger.records import CheckpointRecord
+from ledger.requests import Request
 from ledger.sql import load
 
 _SQL = load("verification")
-_ARTIFACTS, _ACCEPTED, _UNSUPPORTED = (
-    _SQL["ArtifactsOfRun"],
-    _SQL["AcceptedAttempts"],
-    _SQL["UnsupportedFindings"],
-)
+_ARTIFACTS, _ACCEPTED = _SQL["ArtifactsOfRun"], _SQL["AcceptedAttempts"]
+_UNFOUNDED, _UNSUPPORTED = _SQL["UnfoundedReuses"], _SQL["UnsupportedFindings"]
 
 # Damage is usually one thing with many consequences; the first few name it.
 PROBLEMS_TOLD_MAX = 5
@@ -200,6 +197,10 @@ async def _journal(tx: Transaction, run_id: UUID) -> Check:
         f"{row['operation_id']} accepted attempt {row['accepted_attempt']}, which has no result"
         for row in rows
         if row["outcome"] != "succeeded" or not row["has_result"]
+    ]
+    problems += [
+        f"{row['operation_id']} took an answer of {row['reused']}, which did not give it"
+        for row in await tx.many(_UNFOUNDED, run_id=run_id)
     ]
     # A fork has the operations of the run that it was forked from, under their names.
     runs_of_names = await forks.ancestry(tx, run_id)

@@ -11,7 +11,8 @@ from tenacity import AsyncRetrying, RetryCallState, stop_after_attempt, wait_exp
 
 from ledger import journal
 from ledger.errors import CredentialRefused, OperationFailed
-from ledger.journal import Answer, Received, Recorded, Request
+from ledger.journal import Answer, Received, Recorded
+from ledger.requests import Request
 from nodes.resources import Local, Outside, Resources
 
 T = TypeVar("T")

@@ -10,7 +10,8 @@ from langgraph.runtime import Runtime
 from ledger import documents, runs, sources, tasks
 from ledger.canonical import Json
 from ledger.db import Transaction
-from ledger.journal import Answer, Recorded, Request
+from ledger.journal import Answer, Recorded
+from ledger.requests import Request
 from ledger.sources import source_id
 from nodes import recorded
 from nodes.calls import call
@@ -75,7 +76,8 @@ async def _read(
     resources: Resources, run_id: UUID, task: tasks.Task, tool: Tool, uri: str
 ) -> Recorded | str:
     body: Json = {"tool": dict(tool.identity), "uri": uri}
-    request = Request(task.task_id, "read", body, retry=task.retries)
+    # Addresses of pages are in their canonical form since they were found (nodes/tools/web.py).
+    request = Request(task.task_id, "read", body, retry=task.retries, same=body)
     return await call(resources, run_id, request, tool.read(uri), partial(_answer, run_id))
 
 

@@ -16,7 +16,8 @@ from ledger.canonical import Json
 from ledger.db import Ledger, Transaction
 from ledger.errors import OperationFailed
 from ledger.evidence import Evidence
-from ledger.journal import Answer, Request
+from ledger.journal import Answer
+from ledger.requests import Request
 from ledger.sources import Source
 from nodes.anchoring import WHOLE, Anchor, anchor
 from nodes.tools.documents import Unreadable, artifact_of

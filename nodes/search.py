@@ -9,14 +9,15 @@ from langgraph.runtime import Runtime
 
 from ledger import runs, tasks
 from ledger.canonical import Json
-from ledger.journal import Answer, Recorded, Request
+from ledger.journal import Answer, Recorded
+from ledger.requests import Request
 from nodes import recorded
 from nodes.calls import call
 from nodes.material import SearchResult
 from nodes.options import RunOptions
 from nodes.resources import Resources, Tool, run_id_of
 from nodes.state import BranchState, Update
-from nodes.tools.addresses import distinct_queries
+from nodes.tools.addresses import canonical_query, distinct_queries
 
 # Hits of one query that are looked at: further ones were never among the answers in the question set of the tests.
 HITS_MAX = 12
@@ -57,8 +58,10 @@ async def search(resources: Resources, state: BranchState, runtime: Runtime[RunO
 async def _search(
     resources: Resources, run_id: UUID, task: tasks.Task, tool: Tool, query: str
 ) -> Recorded | str:
-    body: Json = {"tool": dict(tool.identity), "query": query, "limit": HITS_MAX}
-    request = Request(task.task_id, "search", body, retry=task.retries)
+    body: dict[str, Json] = {"tool": dict(tool.identity), "query": query, "limit": HITS_MAX}
+    # What is sent stays as it was written.
+    same: Json = {**body, "query": canonical_query(query)}
+    request = Request(task.task_id, "search", body, retry=task.retries, same=same)
     return await call(
         resources, run_id, request, tool.search(query, HITS_MAX), partial(_answer, tool)
     )

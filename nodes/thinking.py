@@ -13,7 +13,8 @@ from uuid import UUID
 from ledger import journal, runs, spending
 from ledger.canonical import Json, canonical, digest
 from ledger.db import Ledger, Transaction
-from ledger.journal import Answer, Received, Request
+from ledger.journal import Answer, Received
+from ledger.requests import Request
 from ledger.spending import Spent
 from nodes.budgets import RESERVE, Budget, BudgetSpent
 from nodes.clock import Clock, SystemClock

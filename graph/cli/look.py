@@ -186,7 +186,7 @@ def list_journal(run: RunName, *, as_json: AsJson = False) -> None:
     if as_json:
         put_json(found)
         return
-    attempts = ("number", "outcome", "accepted", "started_at", "worker", "reason")
+    attempts = ("number", "outcome", "accepted", "reused", "started_at", "worker", "reason")
     rows = [
         [each["operation_id"], each["task_id"], each["kind"], *(attempt[name] for name in attempts)]
         for each in found

@@ -90,7 +90,8 @@ def of_operation(operation: Operation) -> dict[str, Any]:
     return {
         **shown,
         "attempts": [
-            attempt.model_dump(mode="json", include=fields) for attempt in operation.attempts
+            {**attempt.model_dump(mode="json", include=fields), "reused": attempt.reused}
+            for attempt in operation.attempts
         ],
     }
 

@@ -1,8 +1,7 @@
--- Language models: a run that waits for an endpoint says when it tries again, and what was verified of an endpoint is kept.
+-- Expands. Language models: a run that waits for an endpoint says when it tries again, and what was verified of an endpoint is kept.
 
 ALTER TABLE ledger.runs
-    ADD COLUMN try_again_at timestamptz,
-    ADD CONSTRAINT runs_try_again CHECK (try_again_at IS NULL OR status = 'blocked');
+    ADD COLUMN try_again_at timestamptz; -- counts while the run is blocked: older code does not clear it
 CREATE INDEX runs_postponed ON ledger.runs (tenant, try_again_at) WHERE try_again_at IS NOT NULL;
 
 -- What was found out about the endpoint of a model, the newest of each question. It belongs to no run, and names no key.

@@ -1,4 +1,4 @@
--- Which workflows worked here, and which runs the workers take. Only tables and functions are new: code that knows neither
+-- Expands. Which workflows worked here, and which runs the workers take. Only tables and functions are new: code that knows neither
 -- works on beside code that does.
 
 -- What a workflow looks like, by the fingerprint that runs and checkpoints bear: whoever meets a run of another one can say

@@ -1,4 +1,4 @@
--- The log of migrations: each time that a sleeping run was brought to another version of the workflow. Only ever added to.
+-- Expands. The log of migrations: each time that a sleeping run was brought to another version of the workflow.
 CREATE TABLE ledger.workflow_migrations (
     tenant           text        NOT NULL,
     run_id           uuid        NOT NULL,

@@ -29,6 +29,28 @@ SELECT (SELECT key_id FROM accepted), (SELECT body FROM accepted),
        (SELECT received_artifact FROM received), (SELECT received_key_id FROM received),
        (SELECT received_body FROM received);
 
+-- name: AnswerElsewhere :maybe
+-- What another operation holds that asks the same: the newest result, else what a dead worker received for it. Nothing
+-- where the operation has an answer of its own. What was itself taken from another does not count: that one does.
+SELECT operation.operation_id, attempt.number, attempt.result_artifact,
+       attempt.received_artifact, attempt.received_key_id, attempt.received_body
+  FROM ledger.attempts AS attempt
+  JOIN ledger.operations AS operation USING (tenant, run_id, operation_id)
+ WHERE tenant = %(tenant)s AND run_id = %(run_id)s AND operation_id <> %(operation_id)s
+   AND attempt.settings ->> 'form' = %(form)s AND attempt.settings ->> 'reused' IS NULL
+   AND (attempt.number = operation.accepted_attempt
+        OR (operation.accepted_attempt IS NULL AND attempt.outcome = 'started'
+            AND attempt.received_artifact IS NOT NULL))
+   AND NOT EXISTS (SELECT FROM ledger.operations AS own
+                    WHERE own.tenant = %(tenant)s AND own.run_id = %(run_id)s
+                      AND own.operation_id = %(operation_id)s AND own.accepted_attempt IS NOT NULL)
+   AND NOT EXISTS (SELECT FROM ledger.attempts AS own
+                    WHERE own.tenant = %(tenant)s AND own.run_id = %(run_id)s
+                      AND own.operation_id = %(operation_id)s
+                      AND own.outcome = 'started' AND own.received_artifact IS NOT NULL)
+ ORDER BY attempt.result_artifact IS NULL, attempt.ended_at DESC, operation_id
+ LIMIT 1;
+
 -- name: ReceiveAnswer :one
 UPDATE ledger.attempts
    SET received_artifact = %(artifact)s, received_key_id = %(key_id)s, received_body = %(body)s

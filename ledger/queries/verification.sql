@@ -31,6 +31,23 @@ SELECT operation.operation_id, operation.accepted_attempt, attempt.outcome,
  WHERE operation.tenant = %(tenant)s AND operation.run_id = %(run_id)s AND operation.accepted_attempt IS NOT NULL
  ORDER BY operation.operation_id;
 
+-- name: UnfoundedReuses :many
+-- Attempts that took the answer of an operation which does not ask the same, or has another answer, or none.
+SELECT operation.operation_id, attempt.settings ->> 'reused' AS reused
+  FROM ledger.attempts AS attempt
+  JOIN ledger.operations AS operation USING (tenant, run_id, operation_id)
+ WHERE tenant = %(tenant)s AND run_id = %(run_id)s AND attempt.settings ->> 'reused' IS NOT NULL
+   AND NOT EXISTS (
+       SELECT FROM ledger.operations AS other
+         JOIN ledger.attempts AS given
+           ON given.tenant = other.tenant AND given.run_id = other.run_id
+          AND given.operation_id = other.operation_id AND given.number = other.accepted_attempt
+        WHERE other.tenant = %(tenant)s AND other.run_id = %(run_id)s
+          AND other.operation_id = attempt.settings ->> 'reused' AND other.kind = operation.kind
+          AND given.settings ->> 'form' = attempt.settings ->> 'form'
+          AND given.result_artifact = attempt.result_artifact)
+ ORDER BY operation.operation_id;
+
 -- name: UnsupportedFindings :many
 -- Claims without evidence, and evidence that a finding or a citation names and the run does not have.
 SELECT finding.finding_id AS name, 'rests on no evidence' AS problem

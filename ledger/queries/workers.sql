@@ -39,7 +39,7 @@ SELECT run_id, run.fingerprint, run.workflow_version, lease.owner
 
 -- name: NextTry :one
 SELECT extract(epoch FROM min(try_again_at) - clock_timestamp())::double precision AS seconds
-  FROM ledger.runs WHERE tenant = %(tenant)s AND try_again_at > clock_timestamp();
+  FROM ledger.runs WHERE tenant = %(tenant)s AND status = 'blocked' AND try_again_at > clock_timestamp();
 
 -- name: FindOverdue :many
 -- Runs that wait for a person whose time is over; whoever takes one up records that.

@@ -59,8 +59,10 @@ def canonical_address(address: str) -> str:
 
 
 def canonical_query(query: str) -> str:
-    """Return the form of a query in which two are compared: NFC, single spaces, one case."""
-    return " ".join(unicodedata.normalize("NFC", query).split()).casefold()
+    """Return the form of a query in which two are compared: one case, NFKC, single spaces."""
+    # Folding may take a composed character apart, and compatible characters bring capitals of their own.
+    folded = unicodedata.normalize("NFKC", query).casefold()
+    return " ".join(unicodedata.normalize("NFKC", folded).split())
 
 
 def distinct_queries(queries: Sequence[str]) -> list[str]:

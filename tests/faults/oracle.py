@@ -244,7 +244,7 @@ def repeated(facts: Facts, snapshots: list[Snapshot], counts: Counter[str]) -> I
             answered = all(each.operation_id in snapshot.answered for each in operations)
             if answered and counts[what] > snapshot.counts[what]:
                 yield f"{what} was called again after its answer was stored"
-        attempts = sum(len(each.attempts) for each in operations)
+        attempts = sum(one.reused is None for each in operations for one in each.attempts)
         if counts[what] > attempts:
             yield f"{what} was called {counts[what]} times and {attempts} are recorded"
         if facts.observed.status == "completed" and any(

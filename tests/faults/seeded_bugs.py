@@ -18,6 +18,7 @@ from ledger import db as ledger_db
 from ledger import runs as ledger_runs
 from ledger.ids import new_run_id
 from ledger.questions import Decision, Review
+from ledger.requests import Request
 from nodes import decide, publish
 from tests.faults.seeded_consequences import CONSEQUENCES
 from tests.faults.seeding import Bug, replaced, rewritten
@@ -101,7 +102,7 @@ async def _no_seals(*_: Any) -> dict[UUID, Any]:
     return {}
 
 
-_key = journal.Request.key
+_key = Request.key
 
 
 def _same_key(self: Any, run_id: UUID) -> str:
@@ -181,7 +182,7 @@ BUGS: dict[str, Bug] = {
         "http pages",
     ),
     "a branch that is researched anew is given its old answers": Bug(
-        replaced(journal.Request, "key", _same_key), "retry"
+        replaced(Request, "key", _same_key), "retry"
     ),
     "a cancelled run is worked on": Bug(
         rewritten(rf"ledger\.check_not_cancelled{_ARGUMENTS}", "NULL"), "cancel"

@@ -80,7 +80,16 @@ def test_journal_has_every_attempt(finished: str) -> None:
         assert set(operation) == {"operation_id", "task_id", "kind", "key", "status", "attempts"}
         (attempt,) = operation["attempts"]
         assert set(attempt) == {
-            *("number", "worker", "started_at", "ended_at", "outcome", "accepted", "reason"),
+            *(
+                "number",
+                "worker",
+                "started_at",
+                "ended_at",
+                "outcome",
+                "accepted",
+                "reused",
+                "reason",
+            ),
         }
         assert attempt["accepted"]
     assert operations[0]["operation_id"] in perdure("journal", finished).text

@@ -93,6 +93,15 @@ def test_a_database_of_a_newer_version_is_left_alone(database: str) -> None:
     assert "upgraded by a newer version" in ended.messages
 
 
+def test_what_a_newer_version_only_added_to_a_database_stops_nobody(database: str) -> None:
+    with psycopg.connect(database) as connection:
+        connection.execute(
+            "INSERT INTO ledger.schema_expansions (version, name, sha256) VALUES (99, 'x', 'y')"
+        )
+    ended = perdure("runs", "--json")
+    assert (ended.code, ended.json) == (0, [])
+
+
 @pytest.mark.parametrize(
     "arguments",
     [("runs",), ("show", "0"), ("reviews",), ("migrate",), ("cancel", "0")],

@@ -8,7 +8,8 @@ import pytest
 from ledger import artifacts, groups, journal, leases, runs
 from ledger.db import Ledger, Transaction
 from ledger.errors import LeaseLost, OperationFailed, RunCancelled
-from ledger.journal import Answer, Received, Request
+from ledger.journal import Answer, Received
+from ledger.requests import Request
 from tests.support.ledgers import new_run, open_ledger
 
 

@@ -9,49 +9,32 @@ from pathlib import Path
 from typing import Any, TypeAlias, cast
 from uuid import UUID
 
-import psycopg
 import pytest
 from langchain_core.runnables import RunnableConfig
 from langgraph_sdk.runtime import _ExecutionRuntime  # pyright: ignore[reportPrivateUsage]
 
 from graph.app import RunStopped, graph
 from graph.control import retry_run
-from graph.errors import NewerWorkflow, RunLeft, StateInvalid, UnknownWorkflow, UpgradeNeeded
+from graph.errors import NewerWorkflow, RunLeft, UnknownWorkflow, UpgradeNeeded
 from graph.explaining import explained
 from graph.forking import fork_run
 from graph.process import SERVER
-from graph.runs import decide, resume_run, start_run
+from graph.runs import resume_run, start_run
 from graph.runtime import Runtime
 from graph.sweeping import Swept, sweep, watch
-from graph.threads import run_config
 from graph.workflow import CURRENT, Definition
 from graph.working import working
-from ledger import records, runs, workflows
-from ledger.questions import Decision
+from ledger import records, runs
 from ledger.runs import Run
-from ledger.stamps import Stamp
-from nodes.options import BadInput, RunOptions
+from nodes.options import BadInput
 from tests.support.commands import perdure
 from tests.support.ledgers import execute
 from tests.support.observed import table_digests
-from tests.support.other_workflows import EDITED, HARMLESS, MIGRATING, NEXT
-from tests.support.runtimes import QUESTION, options, runtime_on, write_corpus
+from tests.support.other_workflows import EDITED, HARMLESS, MIGRATING, NEXT, asleep
+from tests.support.runtimes import QUESTION, options, runtime_on
 from tests.support.waiting import until
 
 Way: TypeAlias = Callable[[Runtime, UUID], Awaitable[object]]
-
-
-async def asleep(
-    database_url: str, folder: Path, definition: Definition = CURRENT, *, approved: bool = True
-) -> UUID:
-    """Return a run of a workflow that waits for a review, which a person has approved by now."""
-    corpus = write_corpus(folder / "garden")
-    async with runtime_on(database_url, folder / "home", definition=definition) as runtime:
-        paused = await start_run(runtime, QUESTION, options(corpus, "plan"))
-        if approved:
-            approval = Decision(choice="approve", decided_by="ada")
-            await decide(runtime, paused.reviews[0].review_id, approval)
-        return paused.run.run_id
 
 
 async def orphaned(runtime: Runtime, run_id: UUID) -> None:
@@ -271,6 +254,8 @@ async def test_a_checkpoint_of_another_workflow_than_its_run_is_refused(
                 "UPDATE ledger.runs SET fingerprint = %s", [CURRENT.stamp.fingerprint]
             )
             tx.written.add(run_id)
+        with pytest.raises(UnknownWorkflow, match="checkpoint "):
+            await forked(runtime, run_id)
         with pytest.raises(UnknownWorkflow, match=r"checkpoint .* of run .* node audit is gone"):
             await resume_run(runtime, run_id)
         assert (await row(runtime, run_id)).status == "blocked"
@@ -293,55 +278,3 @@ async def test_no_worker_loads_a_checkpoint_of_another_workflow_by_its_id(
             await runtime.new_saver(checking=True).aget_tuple(config)
         del runtime.ledger.held[run_id]
         assert await runtime.new_saver(checking=True).aget_tuple(config) is not None
-
-
-async def test_what_each_worker_supports_is_known_and_which_runs_nobody_does(
-    database_url: str, tmp_path: Path
-) -> None:
-    newer = await asleep(database_url, tmp_path, NEXT)
-    async with runtime_on(database_url, tmp_path / "home", definition=MIGRATING) as runtime:
-        async with runtime.ledger.transaction() as tx:
-            here, gone = await workflows.workers(tx)
-            assert (here.worker, here.connected, here.versions) == (
-                runtime.ledger.worker,
-                True,
-                [3],
-            )
-            assert (gone.connected, gone.supports) == (False, frozenset({NEXT.stamp}))
-            assert await workflows.unsupported(tx, []) == {}
-        await execute(runtime.ledger, "DELETE FROM ledger.workers")
-        async with runtime.ledger.transaction() as tx:
-            assert await workflows.unsupported(tx, []) == {newer: NEXT.stamp}
-            assert await workflows.unsupported(tx, [Stamp(3, NEXT.stamp.fingerprint)]) == {}
-
-
-def test_a_run_that_nobody_supports_is_named_wherever_people_look(
-    database_url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    newer = str(asyncio.run(asleep(database_url, tmp_path, NEXT)))
-    with psycopg.connect(database_url) as connection:
-        connection.execute("DELETE FROM ledger.workers")
-    monkeypatch.setenv("PERDURE_DATABASE_URL", database_url)
-    told = f"no worker of the last 7 days supports 1 runs of workflow version 3: {newer}"
-    assert told in perdure("runs").messages
-    assert told in perdure("show", newer).messages
-    checks = {each["name"]: each for each in perdure("doctor", "--json").json["checks"]}
-    assert not checks["workers"]["ok"]
-    assert told in checks["workers"]["detail"]
-
-
-async def test_a_state_that_is_not_this_versions_blocks_the_run_before_the_step(
-    database_url: str, tmp_path: Path
-) -> None:
-    """What LangGraph's server lets a client write into a channel is not worked with, and not by halves."""
-    run_id = await asleep(database_url, tmp_path)
-    async with runtime_on(database_url, tmp_path / "home") as runtime:
-        async with working(runtime, run_id) as run:
-            assert run is not None
-            config = run_config(run_id, RunOptions.model_validate(run.options))
-            await runtime.compiled().aupdate_state(config, {"wave": "one"}, as_node="plan")
-        with pytest.raises(StateInvalid, match="wave: Input should be a valid integer"):
-            await resume_run(runtime, run_id)
-        standing = await row(runtime, run_id)
-        assert standing.status == "blocked"
-        assert "wave" in (standing.reason or "")

@@ -10,11 +10,11 @@ import pytest
 from psycopg.sql import SQL, Identifier
 
 from graph.migrate import migrate
-from ledger import artifacts, audit, integrity, journal, leases, reviews, runs, sql, tasks
+from ledger import artifacts, audit, integrity, journal, leases, requests, reviews, runs, sql, tasks
 from ledger.db import Ledger, Transaction
 from ledger.errors import IllegalTransition, LedgerDamaged, SealKeyMissing
 from ledger.integrity import Damage
-from ledger.journal import Answer, Request
+from ledger.journal import Answer
 from ledger.keys import KeyRing
 from ledger.migrate import migrations, vars_of
 from ledger.questions import Decision
@@ -105,7 +105,7 @@ async def test_writers_of_one_run_make_one_chain_without_a_gap(database_url: str
         async with open_ledger(database_url, f"worker-{number}") as ledger:
             for call in range(3):
                 await journal.call(
-                    ledger, run_id, Request("t1", "search", [number, call]), answered
+                    ledger, run_id, requests.Request("t1", "search", [number, call]), answered
                 )
 
     async def answered() -> Answer:

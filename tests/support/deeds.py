@@ -194,13 +194,11 @@ async def _upgrade(runtime: Runtime, trial: Told, run_id: UUID) -> str:
 
 
 async def _go_later(runtime: Runtime, trial: Told, run_id: UUID) -> str:
-    """Start the run by this version; whoever goes on with it is of the later one."""
+    """Start the run by this version; whoever goes on with it is of the later one, and migrates it when it takes it up."""
     try:
-        if (became := await _upgrade(runtime, trial, run_id)) != "upgraded":
-            return became
+        return await _resume(as_later(runtime), trial, run_id)
     except NotFound:
         return await _start(runtime, trial, run_id)
-    return await _resume(as_later(runtime), trial, run_id)
 
 
 def as_later(runtime: Runtime) -> Runtime:

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from nodes.tools.addresses import NoAddress, canonical_address, distinct_queries
+from nodes.tools.addresses import NoAddress, canonical_address, canonical_query, distinct_queries
 
 
 @pytest.mark.parametrize(
@@ -84,3 +84,10 @@ def test_any_text_has_a_form_that_is_its_own_form_or_none(text: str) -> None:
 def test_a_query_is_asked_once_however_it_is_spelled() -> None:
     queries = ["Tide  gauge", "tide gauge", " TIDE\tGAUGE ", "gauge tide", "cafe\u0301", "café"]
     assert distinct_queries(queries) == ["Tide  gauge", "gauge tide", "cafe\u0301"]
+    compatible = ["ﬁsh №\xa01", "FISH no 1", "Ｆｉｓｈ No １", "\u1e9e\u0345", "ssι"]
+    assert distinct_queries(compatible) == ["ﬁsh №\xa01", "\u1e9e\u0345"]
+
+
+@given(st.text())
+def test_the_form_of_a_query_is_its_own_form(query: str) -> None:
+    assert canonical_query(canonical_query(query)) == canonical_query(query)
