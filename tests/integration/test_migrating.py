@@ -8,6 +8,7 @@ from uuid import UUID
 
 import pytest
 
+from graph.differences import changed
 from graph.errors import CannotMigrate, UnknownWorkflow
 from graph.forking import fork_run
 from graph.migrating import foreseen, migrate_run
@@ -111,6 +112,8 @@ async def test_what_would_show_something_else_is_asked_again(
             (entry,) = await workflow_migrations.newest_first(tx, run_id)
         assert (kept.status, kept.shown) == ("decided" if is_decided else "stale", old.shown)
         assert entry.became(old.review_id) == again.review_id
+        assert entry.instead_of(again.review_id) == old.review_id
+        assert '+  "cost": "some",' in changed(kept, again)
         await decide(runtime, again.review_id, APPROVED)
         assert (await resume_run(runtime, run_id)).run.status == "completed"
         assert await wrong(runtime, run_id) == []

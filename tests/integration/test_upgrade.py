@@ -7,7 +7,7 @@ from uuid import UUID
 import pytest
 
 from graph.errors import CannotMigrate
-from graph.runs import resume_run, start_run
+from graph.runs import outcome, resume_run, start_run
 from graph.runtime import Runtime
 from graph.upcasts.base import Sleeping
 from graph.upgrading import upgrade_all, upgrade_run
@@ -16,7 +16,7 @@ from tests.support.commands import perdure
 from tests.support.ledgers import open_ledger
 from tests.support.observed import table_digests
 from tests.support.runtimes import QUESTION, options, runtime_on, write_corpus
-from tests.support.variants import NEXT, renamed, steps_renamed, variant
+from tests.support.variants import LATER, NEXT, renamed, steps_renamed, variant
 
 NAMES = {"review_plan": "review_the_plan"}
 
@@ -94,3 +94,29 @@ def test_the_command_says_what_became_of_a_run(
     assert f"version {NEXT}" in ended.json[0]["why"]
     assert perdure("upgrade").code == 2
     assert perdure("upgrade", str(later), "--all").code == 2
+
+
+async def upgraded(database_url: str, folder: Path) -> tuple[UUID, str]:
+    """Bring a run over whose review shows something else then; returns the run, and the review that is asked now."""
+    corpus = write_corpus(folder / "garden")
+    async with runtime_on(database_url, folder / "home") as runtime:
+        (run_id,) = await asleep(runtime, corpus, "plan")
+    async with runtime_on(database_url, folder / "home", definition=LATER) as runtime:
+        assert (await upgrade_run(runtime, run_id)).became == "upgraded"
+        (review,) = (await outcome(runtime, run_id)).reviews
+    return run_id, review.review_id
+
+
+def test_people_are_told_of_a_migration_and_of_what_a_review_shows_besides(
+    database_url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    run_id, review_id = asyncio.run(upgraded(database_url, tmp_path))
+    monkeypatch.setenv("PERDURE_DATABASE_URL", database_url)
+    told = perdure("explain", str(run_id)).output.decode()
+    assert f"migrated from workflow version {NEXT - 1} to {NEXT}" in told
+    assert f"is asked again as {review_id}" in told
+    shown = perdure("review", review_id).output.decode()
+    assert "asked again, because a later version" in shown
+    assert '+  "cost": "some",' in shown
+    (newest, *_) = perdure("history", str(run_id), "--json").json
+    assert (newest["boundary"], newest["workflow_version"]) == ("migrated", NEXT)
