@@ -14,7 +14,7 @@ export PYRIGHT_PYTHON_IGNORE_WARNINGS := 1
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help run test lint dev bench tamper crash properties models test-model test-postgres15 clean
+.PHONY: help run test lint dev bench tamper changes crash properties models test-model test-postgres15 clean
 export QUESTION CORPUS
 
 # An environment that was moved, cut short or lost its Python has to be made again.
@@ -51,6 +51,9 @@ crash: .venv/has-tests ## Harm runs at every boundary in every way, and at pairs
 
 tamper: .venv/has-tests ## Edit, exchange, delete and add in every table that a resume reads, each change on a copy (about five minutes)
 	@PERDURE_TEST_WHOLE=1 $(RUN) pytest -q -s tests/faults/test_tampered_runs.py
+
+changes: .venv/has-tests ## Try every kind of change of the workflow on a run that was killed at every checkpoint (some minutes)
+	@PERDURE_TEST_WHOLE=1 $(RUN) pytest -q -s tests/migrations/test_kinds_of_change.py -o timeout=7200
 
 properties: .venv/has-tests ## Play a thousand lives of effects and a thousand of reviews, in every order of sends, deaths, takeovers and people's words (about an hour)
 	@PERDURE_TEST_WHOLE=1 $(RUN) pytest -q -s tests/properties -o timeout=7200

@@ -6,7 +6,7 @@ reducers, subgraphs, and which nodes stop for a person. No setting of a run chan
 """
 
 import inspect
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from functools import partial
 from types import CodeType
 from typing import Any, cast, get_args, get_origin
@@ -33,13 +33,23 @@ def described(builder: Any) -> Described:
 def differences(old: Described, new: Described) -> list[str]:
     """Name each place at which two topologies differ, in words; empty where they are the same."""
     found: list[str] = []
+    alone = old.get("channels", {}).keys() ^ new.get("channels", {}).keys()
     for part in ("nodes", "channels"):
-        found += _of_names(part[:-1], old.get(part, {}), new.get(part, {}))
+        before, after = (_reading(each.get(part, {}), alone) for each in (old, new))
+        found += _of_names(part[:-1], before, after)
     for part in ("edges", "joins"):
         before, after = _listed(old.get(part, [])), _listed(new.get(part, []))
         found += [f"{part[:-1]} {each} is gone" for each in sorted(before - after)]
         found += [f"{part[:-1]} {each} is new" for each in sorted(after - before)]
     return found + _of_names("router of", old.get("branches", {}), new.get("branches", {}))
+
+
+def _reading(described: Mapping[str, Any], alone: Collection[str]) -> Described:
+    """Leave channels that only one of two has out of what nodes read: that they are gone or new is said once."""
+    return {
+        name: {**one, "reads": sorted(set(one["reads"]) - set(alone))} if "reads" in one else one
+        for name, one in described.items()
+    }
 
 
 def _of_names(what: str, old: Mapping[str, Any], new: Mapping[str, Any]) -> list[str]:

@@ -37,16 +37,17 @@ from tests.support.trials import Trial
 
 
 class KillAt:
-    """Tells of each fault point, and ends the process at the k-th as an outage would."""
+    """Tells of each fault point, and ends the process at the k-th (of one kind) as an outage would."""
 
-    def __init__(self, conn: socket.socket, kill_at: int | None) -> None:
+    def __init__(self, conn: socket.socket, kill_at: int | None, kind: FaultPoint | None) -> None:
         self._conn = conn
         self._left = kill_at
+        self._kind = kind
 
     def reach(self, point: FaultPoint) -> None:
         """Count this point."""
         _tell(self._conn, reached=point)
-        if self._left is not None:
+        if self._left is not None and self._kind in {None, point}:
             self._left -= 1
             if self._left == 0:
                 os.kill(os.getpid(), signal.SIGKILL)
@@ -128,7 +129,7 @@ def main(path: str) -> None:
 def _perform(trial: Trial, conn: socket.socket) -> int:
     try:
         with seeded(trial.bug):
-            status = asyncio.run(work(trial, KillAt(conn, trial.kill_at)))
+            status = asyncio.run(work(trial, KillAt(conn, trial.kill_at, trial.kill_point)))
     except Exception as error:  # noqa: BLE001  # whatever ended it is the trial's outcome
         trace = traceback.format_exc()
         _tell(conn, error=type(error).__name__, code=_exit_code(error), trace=trace)

@@ -47,6 +47,8 @@ class Trial:
     #: A door at which the process asks before it changes files below a folder: see tests/faults/doors.py.
     door: tuple[str, str] | None = None
     kill_at: int | None = None
+    #: Of which kind they are that count; None counts all.
+    kill_point: FaultPoint | None = None
     #: Kills itself when so many documents of its corpus are settled.
     kill_at_document: int | None = None
     #: Pages are parsed in a process of their own, as in production, and not within the trial.

@@ -1,0 +1,75 @@
+"""Every kind of change, tried on a run that slept at a checkpoint: it goes on correctly, or is refused with the reason.
+
+In the suite each kind is tried where it misleads most; `make changes` tries each at every checkpoint and prints the table.
+"""
+
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+
+import pytest
+
+from tests.migrations.cases import Case, continued, refused
+from tests.migrations.conftest import WHOLE
+from tests.migrations.kinds import KINDS, Kind
+from tests.migrations.stops import Stop, Stopped
+
+
+@dataclass
+class Table:
+    """What became of all cases, by kind and by whether there was a version."""
+
+    rows: dict[str, dict[str, Counter[str]]] = field(default_factory=dict[str, dict[str, Counter[str]]])  # fmt: skip
+
+    def add(self, kind: Kind, way: str, cases: list[Case]) -> None:
+        """Count cases."""
+        self.rows.setdefault(kind.name, {})[way] = Counter(each.became for each in cases)
+
+    def __str__(self) -> str:
+        lines = [f"{'kind of change':38}{'without a new version':32}{'with one and its upcast':32}"]
+        for name, ways in self.rows.items():
+            told = (
+                ", ".join(f"{number} {became}" for became, number in ways.get(way, {}).items())
+                for way in ("without", "with")
+            )
+            lines.append(f"{name:38}" + "".join(f"{each:32}" for each in told))
+        return "\n".join(lines)
+
+
+@pytest.fixture(scope="module")
+def table() -> Iterator[Table]:
+    made = Table()
+    yield made
+    print(f"\n{made}")
+
+
+def chosen(stopped: Stopped, kind: Kind) -> list[Stop]:
+    """Return the stops to try: all, or the first of the step that says most."""
+    if WHOLE:
+        return stopped.stops
+    first = [stop for stop in stopped.stops if stop.name == kind.telling]
+    assert first, f"no stop is called {kind.telling}"
+    return first[-1:]
+
+
+def wrong(cases: list[Case]) -> list[str]:
+    return [f"{each.stop.number} {each.stop.name}: {told}" for each in cases for told in each.problems]  # fmt: skip
+
+
+@pytest.mark.parametrize("kind", KINDS, ids=lambda kind: kind.name)
+async def test_a_change_without_a_version_is_refused_and_named_and_nothing_is_done(
+    stopped: Stopped, kind: Kind, server_url: str, table: Table
+) -> None:
+    cases = [await refused(stopped, stop, kind, server_url) for stop in chosen(stopped, kind)]
+    table.add(kind, "without", cases)
+    assert wrong(cases) == []
+
+
+@pytest.mark.parametrize("kind", KINDS, ids=lambda kind: kind.name)
+async def test_a_change_with_a_version_and_its_upcast_is_gone_on_with_correctly(
+    stopped: Stopped, kind: Kind, server_url: str, table: Table
+) -> None:
+    """The same citations and effects, each review decided once, no call made again, and what is new runs once."""
+    cases = [await continued(stopped, stop, kind, server_url) for stop in chosen(stopped, kind)]
+    table.add(kind, "with", cases)
+    assert wrong(cases) == []
