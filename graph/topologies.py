@@ -34,9 +34,9 @@ def differences(old: Described, new: Described) -> list[str]:
     """Name each place at which two topologies differ, in words; empty where they are the same."""
     found: list[str] = []
     alone = old.get("channels", {}).keys() ^ new.get("channels", {}).keys()
+    old, new = (_with_nodes_reading(each, but=alone) for each in (old, new))
     for part in ("nodes", "channels"):
-        before, after = (_reading(each.get(part, {}), alone) for each in (old, new))
-        found += _of_names(part[:-1], before, after)
+        found += _of_names(part[:-1], old.get(part, {}), new.get(part, {}))
     for part in ("edges", "joins"):
         before, after = _listed(old.get(part, [])), _listed(new.get(part, []))
         found += [f"{part[:-1]} {each} is gone" for each in sorted(before - after)]
@@ -44,12 +44,13 @@ def differences(old: Described, new: Described) -> list[str]:
     return found + _of_names("router of", old.get("branches", {}), new.get("branches", {}))
 
 
-def _reading(described: Mapping[str, Any], alone: Collection[str]) -> Described:
-    """Leave channels that only one of two has out of what nodes read: that they are gone or new is said once."""
-    return {
-        name: {**one, "reads": sorted(set(one["reads"]) - set(alone))} if "reads" in one else one
-        for name, one in described.items()
+def _with_nodes_reading(topology: Described, but: Collection[str]) -> Described:
+    """Leave channels out of what nodes read: those that are gone or new are told once, not for every node."""
+    nodes = {
+        name: {**node, "reads": sorted(set(node.get("reads", [])) - set(but))}
+        for name, node in topology.get("nodes", {}).items()
     }
+    return {**topology, "nodes": nodes}
 
 
 def _of_names(what: str, old: Mapping[str, Any], new: Mapping[str, Any]) -> list[str]:

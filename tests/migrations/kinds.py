@@ -5,7 +5,8 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Annotated, Any, NotRequired
 
-from langgraph.graph import END, StateGraph
+from langgraph.graph import END
+from typing_extensions import TypedDict
 
 from graph.upcasts.base import Next, Sleeping, Upcast
 from graph.workflow import CURRENT, Definition
@@ -154,8 +155,6 @@ def _without(base: type, *names: str) -> dict[str, Any]:
 
 def _schema(name: str, **channels: Any) -> Any:
     """Return the state with channels of other types; None takes one out."""
-    from typing_extensions import TypedDict
-
     kept = _without(ResearchState, *channels)
     new = {key: hint for key, hint in channels.items() if hint is not None}
     return TypedDict(name, {**kept, **new})  # type: ignore[operator]  # made of another's fields

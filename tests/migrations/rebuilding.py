@@ -95,9 +95,8 @@ class Rebuilt:
 
     def _told(self, result: Any) -> Any:
         if isinstance(result, Command):
-            command = cast("Command[Any]", result)
-            update = self.out(cast("State", command.update)) if command.update else command.update
-            return Command(goto=self._led(command.goto), update=update)
+            update = self.out(cast("State", result.update)) if result.update else None
+            return Command(goto=self._led(result.goto), update=update)
         return self.out(result) if isinstance(result, dict) else result
 
     def _led(self, found: Any) -> Any:

@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 import pytest
+from typing_extensions import override
 
 from tests.migrations.cases import Case, continued, refused
 from tests.migrations.conftest import WHOLE
@@ -25,6 +26,7 @@ class Table:
         """Count cases."""
         self.rows.setdefault(kind.name, {})[way] = Counter(each.became for each in cases)
 
+    @override
     def __str__(self) -> str:
         lines = [f"{'kind of change':38}{'without a new version':32}{'with one and its upcast':32}"]
         for name, ways in self.rows.items():

@@ -9,6 +9,7 @@ import pytest
 from langgraph.graph import END, START, StateGraph
 
 from graph.compatibility import Compatible, Migratable, Newer, Same, Unknown, judge, supported
+from graph.topologies import differences
 from graph.upcasts.base import Sleeping
 from graph.versions import RELEASES, WORKFLOW_VERSION
 from graph.workflow import CURRENT, Definition
@@ -133,3 +134,16 @@ def test_released_files_are_never_edited_and_say_what_they_are() -> None:
 def test_the_current_topology_is_the_newest_that_was_released() -> None:
     assert CURRENT.stamp == (RELEASES[-1].version, RELEASES[-1].fingerprint)
     assert RELEASES[-1].topology == CURRENT.described()
+
+
+def test_a_channel_that_is_new_is_told_once_and_not_for_every_node_that_could_read_it() -> None:
+    """Else the five differences that a person is told were all of nodes, and what had changed was none of them."""
+    old = CURRENT.described()
+    channel = {"kind": "LastValue", "type": "str", "reducer": None}
+    nodes = {
+        name: {**node, "reads": sorted([*node["reads"], "audience"])}
+        for name, node in old["nodes"].items()
+    }
+    new = {**old, "nodes": nodes, "channels": {**old["channels"], "audience": channel}}
+    assert differences(old, new) == ["channel audience is new"]
+    assert differences(new, old) == ["channel audience is gone"]
