@@ -58,7 +58,7 @@ class Rebuilt:
                     destinations=tuple(map(self._to, spec.ends or ())) or None,
                 )
         for start, end in sorted(builder.edges):
-            if start not in self.left_out and end not in self.left_out:
+            if start not in self.left_out:
                 made.add_edge(self.names.get(start, start), self._to(end))
         for start, routers in builder.branches.items():
             for router in routers.values():

@@ -55,7 +55,14 @@ def chosen(stopped: Stopped, kind: Kind) -> list[Stop]:
 
 
 def wrong(cases: list[Case]) -> list[str]:
-    return [f"{each.stop.number} {each.stop.name}: {told}" for each in cases for told in each.problems]  # fmt: skip
+    """Return all problems, and print them: an assertion shows only the first."""
+    told = [
+        f"{each.stop.number} {each.stop.name}: {problem}"
+        for each in cases
+        for problem in each.problems
+    ]
+    print(*told, sep="\n")
+    return told
 
 
 @pytest.mark.parametrize("kind", KINDS, ids=lambda kind: kind.name)
