@@ -135,6 +135,7 @@ async def test_a_run_is_forked_from_its_migration_on_and_not_from_before(
         with pytest.raises(UnknownWorkflow, match="perdure upgrade"):
             await fork_run(runtime, run_id, entry.old_checkpoint)
         forked = await fork_run(runtime, run_id, entry.new_checkpoint)
+        assert forked.workflow_version == NEXT, "its rows are those that the migration left"
         (again,) = (await resume_run(runtime, forked.run_id)).reviews
         await decide(runtime, again.review_id, APPROVED)
         assert (await resume_run(runtime, forked.run_id)).run.status == "completed"
