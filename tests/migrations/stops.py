@@ -29,8 +29,12 @@ from tests.support.observed import Observed, observe
 from tests.support.postgres import temporary_database
 from tests.support.search_server import SearchServer, World
 from tests.support.trials import ForkServer, Trial
+from tests.support.waiting import until
 
 _EXPIRE = "UPDATE ledger.leases SET expires_at = clock_timestamp() - interval '1 hour'"
+_OTHERS = """
+SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND pid <> pg_backend_pid()
+"""
 # What a dead sender may still be doing is waited for that long.
 LEASE_SECONDS = 2.0
 # Of the checkpoints inside branches, where not all are wanted, so many are passed in one go.
@@ -145,9 +149,17 @@ class Maker:
         return _INSIDE if "branch" in last.steps and last.inside < _INSIDE else 1
 
     async def _expire(self) -> None:
-        """Let the lease of the dead run out."""
+        """Let the lease of the dead run out, once the server has noticed that they are dead."""
         assert self.trial.database_url is not None
-        async with await psycopg.AsyncConnection.connect(self.trial.database_url) as connection:
+        async with await psycopg.AsyncConnection.connect(
+            self.trial.database_url, autocommit=True
+        ) as connection:
+
+            async def alone() -> bool:
+                found = await (await connection.execute(_OTHERS)).fetchone()
+                return found == (0,)
+
+            await until(alone)
             await connection.execute(_EXPIRE)
 
     async def _copy(self, told: str) -> None:

@@ -1,11 +1,7 @@
 """The guide to changing the workflow does not lie: each of its changes is made in a copy of the code, and proved there."""
 
 import json
-import os
 import re
-import shutil
-import subprocess
-import sys
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
@@ -14,11 +10,10 @@ import pytest
 
 from graph.runs import start_run
 from graph.versions import WORKFLOW_VERSION
+from tests.migrations.copies import GOES_ON, ROOT, copied, run_by
 from tests.support.runtimes import QUESTION, options, runtime_on, write_corpus
 
-ROOT = Path(__file__).parents[2]
 GUIDE = ROOT / "graph" / "upcasts" / "README.md"
-GOES_ON = Path(__file__).parent / "goes_on.py"
 _SECTION = re.compile(r"^## (.+)$", re.MULTILINE)
 _BLOCK = re.compile(r"^```(python|diff)\n# (\S+)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 _NUMBER = f"{WORKFLOW_VERSION:04}"
@@ -35,8 +30,7 @@ SECTIONS = sections()
 
 def in_copy(folder: Path, section: str) -> Path:
     """Make the changes of a section in a copy of the code."""
-    for name in ("graph", "nodes", "ledger"):
-        shutil.copytree(ROOT / name, folder / name, ignore=shutil.ignore_patterns("__pycache__"))
+    copied(folder)
     for kind, path, text in _BLOCK.findall(section):
         file = folder / path.replace("NNNN", _NUMBER)
         file.parent.mkdir(parents=True, exist_ok=True)
@@ -106,22 +100,13 @@ async def test_a_change_of_the_guide_is_proved_by_its_test_and_a_sleeping_run_go
     async with runtime_on(database_url, tmp_path / "home") as runtime:
         asleep = await start_run(runtime, QUESTION, options(corpus, "plan,report"))
     folder = in_copy(tmp_path / "copy", SECTIONS[name])
-    environment = {
-        **os.environ,
-        "PYTHONPATH": str(folder),
+    place = {
         "PERDURE_DATABASE_URL": database_url,
         "PERDURE_HOME": str(tmp_path / "home"),
     }
-
-    def by_the_copy(*command: str) -> str:
-        done = subprocess.run(
-            [sys.executable, *command], cwd=folder, env=environment, capture_output=True, text=True, check=False
-        )  # fmt: skip
-        assert done.returncode == 0, done.stdout + done.stderr
-        return done.stdout
-
-    by_the_copy("-m", "pytest", "-q", "-p", "no:cacheprovider", f"tests/unit/test_upcast_{_NUMBER}.py")  # fmt: skip
-    told: dict[str, Any] = json.loads(by_the_copy(str(GOES_ON), str(asleep.run.run_id)))
+    test = f"tests/unit/test_upcast_{_NUMBER}.py"
+    run_by(folder, "-m", "pytest", "-q", "-p", "no:cacheprovider", test)
+    told: dict[str, Any] = json.loads(run_by(folder, str(GOES_ON), str(asleep.run.run_id), **place))
     again = [["plan", "stale"]] if name == "Change a review" else []
     assert told == {
         "status": "completed",
