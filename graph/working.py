@@ -25,6 +25,18 @@ from nodes.options import BadInput
 
 
 @asynccontextmanager
+async def holding(runtime: Runtime, run_id: UUID) -> AsyncGenerator[None]:
+    """Hold a run whose rows are as they were sealed. Raises RunHeld, TakeoverBlocked, SealKeyMissing, RunBlocked, LeaseLost."""
+    async with runtime.ledger.transaction() as tx:
+        # Before anything is written: who cannot check what was sealed does not take the run from those who can.
+        await integrity.check_key(tx, run_id)
+        if damage := await integrity.foreign_changes(tx, run_id):
+            raise blocked(run_id, damage)
+    async with leases.hold(runtime.ledger, run_id):
+        yield
+
+
+@asynccontextmanager
 async def working(
     runtime: Runtime, run_id: UUID, *, new: bool = False
 ) -> AsyncGenerator[Run | None]:
@@ -34,12 +46,7 @@ async def working(
     and LeaseLost soon after another has taken the run over. What trying again would meet again marks the run failed, with
     the reason; what a person can mend marks it blocked; a lost database or lease leaves it as it is, to be resumed.
     """
-    async with runtime.ledger.transaction() as tx:
-        # Before anything is written: who cannot check what was sealed does not take the run from those who can.
-        await integrity.check_key(tx, run_id)
-        if damage := await integrity.foreign_changes(tx, run_id):
-            raise blocked(run_id, damage)
-    async with leases.hold(runtime.ledger, run_id):
+    async with holding(runtime, run_id):
         run = None if new else await _taken_up(runtime, run_id)
         try:
             # LangGraph's own statements fail with the driver's errors.
