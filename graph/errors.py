@@ -26,6 +26,10 @@ class RetryRefused(LedgerError):
     """A branch cannot be researched anew as the run stands."""
 
 
+class ModelChangeRefused(LedgerError):
+    """The run is finished: no other model has anything to do in it."""
+
+
 class UnknownWorkflow(LedgerError):
     """The run was begun by a workflow that nothing leads here from; going on could skip a step or repeat one.
 

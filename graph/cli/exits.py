@@ -15,6 +15,7 @@ from typing import assert_never
 from graph.cli.output import say
 from graph.cluster import EmbeddedPostgresFailed
 from graph.errors import (
+    ModelChangeRefused,
     RetryRefused,
     RunBlocked,
     RunLeft,
@@ -114,6 +115,7 @@ _BY_ERROR: tuple[tuple[type[Exception], Code], ...] = (
             SettlementRefused,
             NotText,
             RetryRefused,
+            ModelChangeRefused,
         )
     ),
     (LedgerError, Code.FAILED),
