@@ -66,7 +66,10 @@ async def choose(runtime: Runtime, run: Run) -> Chosen:
 async def newest_whole(
     tx: Transaction, run_id: UUID, ns: str
 ) -> tuple[Inspected | None, list[str]]:
-    """Return the newest checkpoint of a namespace that is whole, and the steps whose results were not."""
+    """Return the newest checkpoint of a namespace that is whole, and the steps whose results were not.
+
+    Rejects what is not whole; raises CheckpointUnsealed, RecordTooNew, SealKeyMissing.
+    """
     while (head := await checkpoints.head(tx, run_id, ns)) is not None:
         name = (str(run_id), ns, head.checkpoint_id)
         if head.unsealed:

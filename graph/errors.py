@@ -30,6 +30,10 @@ class ModelChangeRefused(LedgerError):
     """The run is finished: no other model has anything to do in it."""
 
 
+class CannotMigrate(LedgerError):
+    """A run cannot be brought to another version of the workflow; an upcast raises it with the reason, in words."""
+
+
 class UnknownWorkflow(LedgerError):
     """The run was begun by a workflow that nothing leads here from; going on could skip a step or repeat one.
 

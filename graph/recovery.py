@@ -18,7 +18,8 @@ from graph import forking
 from graph.admitting import judged, not_migrated
 from graph.choosing import choose
 from graph.compatibility import Compatible, Migratable
-from graph.errors import RunBlocked, RunLeft, RunWaits, UnknownWorkflow
+from graph.errors import CannotMigrate, RunBlocked, RunLeft, RunWaits, UnknownWorkflow
+from graph.migrating import migrate_run
 from graph.refusing import refused
 from graph.revalidation import revalidate
 from graph.rewinding import rewind
@@ -60,6 +61,7 @@ Step: TypeAlias = Callable[[Runtime, Run, Report], Awaitable[Found]]
 # Named reasons to stop that a step meets by reading.
 _UNREADABLE = (
     UnknownWorkflow,
+    CannotMigrate,
     RunLeft,
     CheckpointUnsealed,
     RecordTooNew,
@@ -105,17 +107,14 @@ async def validate_workflow(runtime: Runtime, run: Run, report: Report) -> Found
         case Compatible(reason):
             _log.info("run %s goes on under another workflow: %s", run.run_id, reason)
             return report.model_copy(update={"compatible": reason}), None
-        case Migratable(steps):
-            run = await migrated(runtime, run, steps)
+        case Migratable(steps) if runtime.migrates:
+            await migrate_run(runtime, run, steps)
             return report.model_copy(update={"migrated": steps}), None
+        case Migratable():
+            raise not_migrated(runtime, run)
         case _:
             error = refused(runtime.definition, f"run {run.run_id}", run.stamp, verdict)
             return report, Stop("blocked", error) if error else None
-
-
-async def migrated(runtime: Runtime, run: Run, _steps: Sequence[int]) -> Run:
-    """Bring a run that this process holds to this version, by way of these; raises RunLeft where it stays as it is."""
-    raise not_migrated(runtime, run)
 
 
 async def load(runtime: Runtime, run: Run, report: Report) -> Found:

@@ -8,7 +8,7 @@ from collections.abc import AsyncGenerator
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, field, replace
 from functools import cache, partial
-from typing import Any, Final
+from typing import Any
 
 import httpx
 from langchain_core.callbacks import BaseCallbackHandler
@@ -33,13 +33,10 @@ from ledger.sealing import used_keys
 from ledger.stamps import Stamp
 from ledger.translation import wrap_errors
 from nodes.researchers.known import KnownResearchers
-from nodes.resources import Progress, Resources, Silent
+from nodes.resources import Progress, Resources, Silent, Workflow
 from nodes.targets.opening import Targets
 from nodes.targets.smtp import mail_server
 from nodes.tools.toolbox import RunToolbox
-
-#: Until runs are migrated when they are taken up, a person is asked.
-MIGRATION_IS_HERE: Final = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,20 +58,25 @@ class Runtime:
     @property
     def migrates(self) -> bool:
         """Whether a run of an earlier version is migrated when it is taken up."""
-        return self.settings.migrate == "auto" and MIGRATION_IS_HERE
+        return self.settings.migrate == "auto"
 
     @property
     def ledger(self) -> Ledger:
         """The ledger of this process."""
         return self.resources.ledger
 
-    def new_saver(self, *, checking: bool = False) -> SealedPostgresSaver:
+    def new_saver(
+        self, workflow: Workflow | None = None, *, checking: bool = False
+    ) -> SealedPostgresSaver:
         """Return a saver for one worker: one saver is one lock, so two workers never share one.
 
-        With `checking` it loads nothing of a run that is worked here which another workflow stored.
+        Its checkpoints are stamped as this version's, or as those of another `workflow` that they are copies of. With
+        `checking` it loads nothing of a run that is worked here which another workflow stored.
         """
         check = partial(check_loaded, self.definition) if checking else None
-        return SealedPostgresSaver(self.saver_pool, self.ledger, self.resources.workflow, check)
+        return SealedPostgresSaver(
+            self.saver_pool, self.ledger, workflow or self.resources.workflow, check
+        )
 
     def compiled(self, *, saver: bool = True) -> CompiledStateGraph[Any, Any, Any, Any]:
         """Return the graph, bound to the resources, with a saver of its own unless LangGraph's server brings one."""

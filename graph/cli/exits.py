@@ -15,6 +15,7 @@ from typing import assert_never
 from graph.cli.output import say
 from graph.cluster import EmbeddedPostgresFailed
 from graph.errors import (
+    CannotMigrate,
     ModelChangeRefused,
     RetryRefused,
     RunBlocked,
@@ -86,6 +87,7 @@ _BY_ERROR: tuple[tuple[type[Exception], Code], ...] = (
         (kind, Code.BLOCKED)
         for kind in (
             UnknownWorkflow,
+            CannotMigrate,
             RunLeft,
             StateInvalid,
             RunBlocked,
