@@ -46,23 +46,26 @@ class Chosen:
 async def choose(runtime: Runtime, run: Run) -> Chosen:
     """Choose, and reject what is not whole; raises CheckpointUnsealed, RecordTooNew, SealKeyMissing."""
     async with runtime.ledger.transaction(run.run_id) as tx:
-        head, reruns = await _newest_whole(tx, run.run_id, "")
+        head, reruns = await newest_whole(tx, run.run_id, "")
     state = None
     if head is not None:
         config = run_config(run.run_id, RunOptions.model_validate(run.options))
         state = await runtime.compiled().aget_state(config)
         for ns in _branches(state):
             async with runtime.ledger.transaction(run.run_id) as tx:
-                reruns += (await _newest_whole(tx, run.run_id, ns))[1]
+                reruns += (await newest_whole(tx, run.run_id, ns))[1]
     async with runtime.ledger.transaction() as tx:
         rejected = await checkpoints.rejected(tx, run.run_id)
     return Chosen(head, state, tuple(rejected), tuple(reruns))
 
 
-async def _newest_whole(
+async def newest_whole(
     tx: Transaction, run_id: UUID, ns: str
 ) -> tuple[Inspected | None, list[str]]:
-    """Return the newest checkpoint of a namespace that is whole, and the steps whose results were not."""
+    """Return the newest checkpoint of a namespace that is whole, and the steps whose results were not.
+
+    Rejects what is not whole; raises CheckpointUnsealed, RecordTooNew, SealKeyMissing.
+    """
     while (head := await checkpoints.head(tx, run_id, ns)) is not None:
         name = (str(run_id), ns, head.checkpoint_id)
         if head.unsealed:

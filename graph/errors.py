@@ -19,6 +19,10 @@ class RetryRefused(LedgerError):
     """A branch cannot be researched anew as the run stands."""
 
 
+class CannotMigrate(LedgerError):
+    """A run cannot be brought to another version of the workflow; an upcast raises it with the reason, in words."""
+
+
 class UnknownWorkflow(LedgerError):
     """The run was begun by another version of the workflow."""
 

@@ -6,13 +6,14 @@ them. Where a worker dies in between, the fork's first recovery does the second.
 
 from collections.abc import Mapping, Sequence
 from copy import deepcopy
-from typing import Any, Final
+from typing import Any
 from uuid import UUID
 
 from langchain_core.runnables import RunnableConfig
 from langgraph.checkpoint.base import CheckpointTuple
 from langgraph.types import Send
 
+from graph.position import TASKS
 from graph.runtime import Runtime
 from ledger import forks, integrity, leases, records, reviews, runs
 from ledger.db import Transaction
@@ -23,10 +24,8 @@ from ledger.questions import Review
 from ledger.records import CheckpointRecord
 from ledger.runs import Run
 from nodes.options import RunOptions
+from nodes.resources import Workflow
 from nodes.state import AskedReview
-
-#: LangGraph's channel of what was sent out and not yet run.
-TASKS: Final = "__pregel_tasks"
 
 
 async def fork_run(
@@ -51,9 +50,9 @@ async def fork_run(
                 tx, run_id, origin, record.checkpoint_id, record.ledger_version, policy
             )
             await _ask_again(tx, run_id, loaded, asked)
-        await _copy_checkpoint(runtime, run_id, loaded, _renamed(run_id, loaded, asked))
-        async with runtime.ledger.transaction() as tx:
-            return await runs.get(tx, run_id)
+            run = await runs.get(tx, run_id)
+        await _copy_checkpoint(runtime, run, loaded, _renamed(run_id, loaded, asked))
+        return run
 
 
 async def finish(runtime: Runtime, run_id: UUID, fork: Fork) -> None:
@@ -62,7 +61,8 @@ async def finish(runtime: Runtime, run_id: UUID, fork: Fork) -> None:
     loaded = await _loaded(runtime, fork.origin_run, record)
     async with runtime.ledger.transaction() as tx:
         asked = await _open_reviews(tx, fork.origin_run, loaded, fork.ledger_version)
-    await _copy_checkpoint(runtime, run_id, loaded, _renamed(run_id, loaded, asked))
+        run = await runs.get(tx, run_id)
+    await _copy_checkpoint(runtime, run, loaded, _renamed(run_id, loaded, asked))
 
 
 async def _record(runtime: Runtime, origin: UUID, checkpoint: str) -> CheckpointRecord:
@@ -131,7 +131,7 @@ async def _ask_again(
 
 
 async def _copy_checkpoint(
-    runtime: Runtime, run_id: UUID, loaded: CheckpointTuple, renamed: Mapping[str, str]
+    runtime: Runtime, run: Run, loaded: CheckpointTuple, renamed: Mapping[str, str]
 ) -> None:
     checkpoint = deepcopy(loaded.checkpoint)
     values = checkpoint["channel_values"]
@@ -144,9 +144,10 @@ async def _copy_checkpoint(
         values[TASKS] = [
             Send(each.node, _under_new_id(each.arg, renamed)) for each in values.get(TASKS, [])
         ]
-    await runtime.new_saver().aput(
-        _config(run_id), checkpoint, loaded.metadata, checkpoint["channel_versions"]
-    )
+    # As the run that it comes from stood then: it may be migrated since.
+    saver = runtime.new_saver(Workflow(run.workflow_version, run.fingerprint))
+    versions = checkpoint["channel_versions"]
+    await saver.aput(_config(run.run_id), checkpoint, loaded.metadata, versions)
 
 
 def _under_new_id(asked: AskedReview, renamed: Mapping[str, str]) -> AskedReview:

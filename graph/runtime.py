@@ -29,7 +29,7 @@ from ledger.faults import NO_FAULTS, Faults
 from ledger.sealing import used_keys
 from ledger.translation import wrap_errors
 from nodes.researchers.known import KnownResearchers
-from nodes.resources import Progress, Resources, Silent
+from nodes.resources import Progress, Resources, Silent, Workflow
 from nodes.targets.opening import Targets
 from nodes.targets.smtp import mail_server
 from nodes.tools.toolbox import RunToolbox
@@ -54,9 +54,14 @@ class Runtime:
         """The ledger of this process."""
         return self.resources.ledger
 
-    def new_saver(self) -> SealedPostgresSaver:
-        """Return a saver for one worker: one saver is one lock, so two workers never share one."""
-        return SealedPostgresSaver(self.saver_pool, self.ledger, self.resources.workflow)
+    def new_saver(self, workflow: Workflow | None = None) -> SealedPostgresSaver:
+        """Return a saver for one worker: one saver is one lock, so two workers never share one.
+
+        Its checkpoints are stamped as this version's, or as those of another `workflow` that they are copies of.
+        """
+        return SealedPostgresSaver(
+            self.saver_pool, self.ledger, workflow or self.resources.workflow
+        )
 
     def compiled(self, *, saver: bool = True) -> CompiledStateGraph[Any, Any, Any, Any]:
         """Return the graph, bound to the resources, with a saver of its own unless LangGraph's server brings one."""

@@ -40,8 +40,9 @@ from nodes.resources import Workflow
 _CHECK = load("session")["CheckFenceOnly"]
 _CHECK_UNHELD = load("session")["CheckUnheld"]
 _SQL = load("checkpoint_seals")
-_STORE, _STORE_WRITES, _BLOBS, _LOAD, _LIST = (
-    _SQL["StoreCheckpoint"],
+#: Stores what `SealedPostgresSaver.row` gives, with the fence `held`: one transaction, or a part of one.
+STORE = _SQL["StoreCheckpoint"]
+_STORE_WRITES, _BLOBS, _LOAD, _LIST = (
     _SQL["StoreWrites"],
     _SQL["BlobsOf"],
     _SQL["LoadCheckpoint"],
@@ -77,6 +78,27 @@ class SealedPostgresSaver(Upkeep):
         metadata: CheckpointMetadata,
         new_versions: ChannelVersions,
     ) -> RunnableConfig:
+        thread_id, ns, _ = place(config)
+        row, known = await self.row(config, checkpoint, metadata, new_versions)
+        faults = self.ledger.faults
+        faults.reach(FaultPoint.BEFORE_CHECKPOINT)
+        await self._write(thread_id, STORE, row)
+        faults.reach(FaultPoint.AFTER_CHECKPOINT)
+        self._remember((thread_id, ns, checkpoint["id"]), known)
+        return saver_records.config_of(thread_id, ns, checkpoint["id"])
+
+    async def row(
+        self,
+        config: RunnableConfig,
+        checkpoint: Checkpoint,
+        metadata: CheckpointMetadata,
+        new_versions: ChannelVersions,
+        stamped: Mapping[str, Any] | None = None,
+    ) -> tuple[dict[str, Any], Known]:
+        """Return what STORE stores of a checkpoint but for the fence, sealed, and what its children need to know of it.
+
+        `stamped` is what its record says besides what the checkpoint says.
+        """
         thread_id, ns, parent_id = place(config)
         inline, values = saver_rows.split(checkpoint)
         blobs = saver_rows.dump_blobs(self.serde, values, new_versions)
@@ -84,14 +106,9 @@ class SealedPostgresSaver(Upkeep):
         parent = await self._parent(thread_id, ns, parent_id)
         others = await self._unwritten(thread_id, ns, checkpoint, new_versions, digests, parent)
         record = saver_records.record(self.ledger, self.workflow, config, checkpoint, metadata)
+        record |= stamped or {}
         row = saver_rows.checkpoint_row(config, inline, metadata, record, blobs)
-        known = self._sealed(row, parent, {**others, **digests})
-        faults = self.ledger.faults
-        faults.reach(FaultPoint.BEFORE_CHECKPOINT)
-        await self._write(thread_id, _STORE, row)
-        faults.reach(FaultPoint.AFTER_CHECKPOINT)
-        self._remember((thread_id, ns, checkpoint["id"]), known)
-        return saver_records.config_of(thread_id, ns, checkpoint["id"])
+        return row, self._sealed(row, parent, {**others, **digests})
 
     @override
     async def aput_writes(

@@ -11,7 +11,7 @@ first statement that writes for a run, which every such statement names as `run_
 
 import asyncio
 import select
-from collections.abc import AsyncGenerator, Generator
+from collections.abc import AsyncGenerator, Generator, Mapping
 from contextlib import asynccontextmanager, contextmanager
 from dataclasses import dataclass, field
 from typing import Any, TypeAlias, cast
@@ -61,9 +61,12 @@ class Transaction:
     fence: int | None
     codec: Codec
     keys: KeyRing
-    #: The runs that it wrote for, and those whose heads it has locked.
+    #: The newest versions that this process has written.
+    newest: Mapping[UUID, Anchor] = field(default_factory=dict[UUID, Anchor])
+    #: The runs that it wrote for, those whose heads it has locked, and the versions that are sealed already.
     written: set[UUID] = field(default_factory=set[UUID])
     locked: set[UUID] = field(default_factory=set[UUID])
+    sealed: dict[UUID, Anchor] = field(default_factory=dict[UUID, Anchor])
 
     async def one(self, statement: Statement, **values: Any) -> DictRow:
         """Return the one row of a `:one` statement; raises IllegalTransition when a guarded change found no row."""
@@ -98,6 +101,16 @@ class Transaction:
             await cursor.executemany(
                 statement.text, [{"tenant": self.tenant, **row} for row in rows]
             )
+
+    async def seal(self, run_id: UUID) -> Anchor:
+        """Seal now what it wrote for a run, and return the version: for what names it and commits with it.
+
+        Nothing can be written for the run in this transaction after that. Raises SealKeyMissing and LedgerDamaged.
+        """
+        made = await seal(self.connection, self.tenant, self.keys, {run_id}, self.newest)
+        self.written.discard(run_id)
+        self.sealed.update(made)
+        return made[run_id]
 
     def pack(self, value: Json) -> dict[str, Any]:
         """Return the columns `key_id` and `body` of a JSON payload."""
@@ -179,10 +192,15 @@ class Ledger:
                 else:
                     held = {"run_id": run_id, "held": fence}
                     await connection.execute(_BEGIN_HELD.text, values | held)
-                tx = Transaction(connection, self.tenant, name, fence, self.codec, self.keys)
+                tx = Transaction(
+                    connection, self.tenant, name, fence, self.codec, self.keys, self.newest
+                )
                 yield tx
+                sealed = tx.sealed
                 if tx.written:
-                    sealed = await seal(connection, self.tenant, self.keys, tx.written, self.newest)
+                    sealed |= await seal(
+                        connection, self.tenant, self.keys, tx.written, self.newest
+                    )
         for run, anchor in sealed.items():
             # A later transaction's task may have been first to get here.
             self.newest[run] = max(self.newest.get(run, anchor), anchor)

@@ -38,7 +38,7 @@ _LOCK, _DECIDE, _APPLY, _STALE = (
     _SQL["ApplyReview"],
     _SQL["StaleReviews"],
 )
-_SECONDS_TO_DUE = _SQL["SecondsToDue"]
+_REPLACE, _SECONDS_TO_DUE = _SQL["ReplaceReview"], _SQL["SecondsToDue"]
 
 
 async def ask(
@@ -72,6 +72,11 @@ async def ask(
         **tx.pack(shown),
     )
     return name
+
+
+async def replace(tx: Transaction, run_id: UUID, review_id: str) -> None:
+    """Let nobody decide a review any more in whose place another is asked; one that is decided stays as it is."""
+    await tx.run(_REPLACE, run_id=run_id, review_id=review_id)
 
 
 def review_id(run_id: UUID, kind: Kind, shown_digest: str, decided_before: int) -> str:

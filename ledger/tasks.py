@@ -15,6 +15,7 @@ from ledger.sql import load
 
 _SQL = load("tasks")
 _ADD, _LIST, _GET, _READY = _SQL["AddTask"], _SQL["ListTasks"], _SQL["GetTask"], _SQL["ReadyTasks"]
+_REWORD = _SQL["RewordTask"]
 _BEGIN, _END, _COUNT, _SUPERSEDE = (
     _SQL["BeginTask"],
     _SQL["EndTask"],
@@ -62,6 +63,14 @@ async def add(
         for offset, (task_id, question, depends_on) in enumerate(tasks)
     ]
     await tx.run_each(_ADD, rows)
+
+
+async def reword(
+    tx: Transaction, run_id: UUID, task_id: str, question: str, depends_on: Sequence[str]
+) -> None:
+    """Change what a waiting task asks and waits for; raises IllegalTransition for one that was begun."""
+    body = tx.pack({"question": question, "gaps": [], "failures": []})
+    await tx.one(_REWORD, run_id=run_id, task_id=task_id, depends_on=list(depends_on), **body)
 
 
 async def supersede(tx: Transaction, run_id: UUID, kept: Sequence[str]) -> None:

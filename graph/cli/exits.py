@@ -14,7 +14,14 @@ from typing import assert_never
 
 from graph.cli.output import say
 from graph.cluster import EmbeddedPostgresFailed
-from graph.errors import RetryRefused, RunBlocked, RunWaits, SettlementRefused, UnknownWorkflow
+from graph.errors import (
+    CannotMigrate,
+    RetryRefused,
+    RunBlocked,
+    RunWaits,
+    SettlementRefused,
+    UnknownWorkflow,
+)
 from graph.settings import SettingsInvalid
 from ledger.errors import (
     Ambiguous,
@@ -77,6 +84,7 @@ _BY_ERROR: tuple[tuple[type[Exception], Code], ...] = (
         (kind, Code.BLOCKED)
         for kind in (
             UnknownWorkflow,
+            CannotMigrate,
             RunBlocked,
             RunWaits,
             RunPostponed,

@@ -14,6 +14,11 @@ UPDATE ledger.reviews SET status = 'stale'
  WHERE tenant = %(tenant)s AND run_id = %(run_id)s AND kind = %(kind)s AND status = 'open'
    AND NOT review_id = ANY (%(kept)s);
 
+-- name: ReplaceReview :none
+-- open -> stale: a migration asks another in its place
+UPDATE ledger.reviews SET status = 'stale'
+ WHERE tenant = %(tenant)s AND run_id = %(run_id)s AND review_id = %(review_id)s AND status = 'open';
+
 -- name: GetReview :maybe
 SELECT review_id, run_id, kind, status, shown_digest, key_id, body, asked_at, decision, decision_key_id, decision_body,
        decided_at, persons, due_at, at_deadline, applied_at, due_at <= clock_timestamp() AS overdue

@@ -8,6 +8,12 @@ ON CONFLICT DO NOTHING;
 UPDATE ledger.tasks SET status = 'superseded', updated_at = clock_timestamp()
  WHERE tenant = %(tenant)s AND run_id = %(run_id)s AND status = 'pending' AND NOT task_id = ANY (%(kept)s);
 
+-- name: RewordTask :one
+-- A task that nobody has begun.
+UPDATE ledger.tasks SET depends_on = %(depends_on)s, key_id = %(key_id)s, body = %(body)s, updated_at = clock_timestamp()
+ WHERE tenant = %(tenant)s AND run_id = %(run_id)s AND task_id = %(task_id)s AND status = 'pending'
+RETURNING task_id;
+
 -- name: ListTasks :many
 SELECT task_id, position, depends_on, worker, status, attempts, coalesce(retries, 0) AS retries, reason, key_id, body
   FROM ledger.tasks WHERE tenant = %(tenant)s AND run_id = %(run_id)s ORDER BY position, task_id;

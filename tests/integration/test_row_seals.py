@@ -43,6 +43,7 @@ RARE = (
     "rejected_checkpoints",
     "effects",
     "effect_attempts",
+    "workflow_migrations",
 )
 #: What a heartbeat moves, and what is of no use once the transaction is over.
 NOT_SEALED = {"expires_at", "renewed_at", "released_at", "released_as", "transaction"}

@@ -11,6 +11,7 @@ from pydantic import SecretStr
 from graph.runs import Outcome, decide, resume_run
 from graph.runtime import Runtime, open_runtime
 from graph.settings import Settings
+from graph.workflow import CURRENT, Definition
 from ledger.faults import NO_FAULTS, Faults
 from ledger.questions import Decision
 from nodes.options import RunOptions
@@ -55,9 +56,13 @@ async def decided(runtime: Runtime, paused: Outcome, **decision: object) -> Outc
 
 @asynccontextmanager
 async def runtime_on(
-    database_url: str, home: Path, faults: Faults = NO_FAULTS, **settings: Any
+    database_url: str,
+    home: Path,
+    faults: Faults = NO_FAULTS,
+    definition: Definition = CURRENT,
+    **settings: Any,
 ) -> AsyncGenerator[Runtime]:
     """Open a runtime on a database with a home of its own."""
     chosen = Settings(database_url=SecretStr(database_url), home=home, pool_size=4, **settings)
-    async with open_runtime(chosen, faults=faults) as runtime:
+    async with open_runtime(chosen, faults=faults, definition=definition) as runtime:
         yield runtime

@@ -1,0 +1,1 @@
+-- Holds the place of the migration that comes with the check of compatibility.
