@@ -13,9 +13,10 @@ from graph.cli.output import put_json, put_text, say
 from graph.cli.session import AsJson, RunName, settings
 
 if TYPE_CHECKING:
-    from graph import recording, runs, runtime, veiling
+    from graph import recording, runs, runtime, scaffolding, veiling
     from graph.replaying import all as replaying
 else:
+    scaffolding = later("graph.scaffolding")
     recording, veiling = later("graph.recording"), later("graph.veiling")
     runs, runtime = later("graph.runs"), later("graph.runtime")
     replaying = later("graph.replaying.all")
@@ -84,6 +85,24 @@ def replay(
     say(f"{len(played)} histories, {different} of them differ")
     if different:
         raise SystemExit(Code.FAILED)
+
+
+@app.command("new-version", rich_help_panel=PANEL)
+def new_version(
+    *,
+    force: Annotated[
+        bool, typer.Option("--force", help="Although nodes, edges and channels are as released.")
+    ] = False,
+    as_json: AsJson = False,
+) -> None:
+    """Begin a new version of the workflow in a checkout: its number, an upcast to fill in, the test that proves it."""
+    root = scaffolding.checkout()
+    written = [str(path.relative_to(root)) for path in scaffolding.new_version(root, force=force)]
+    if as_json:
+        put_json(written)
+    else:
+        for path in written:
+            put_text(path)
 
 
 def _told(played: "replaying.Played") -> str:

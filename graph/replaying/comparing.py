@@ -50,6 +50,22 @@ def compared(recorded: Mapping[str, Any], made: Mapping[str, Any]) -> int:
     return len(_texts(recorded) - _texts(made))
 
 
+def compared_up(recorded: Mapping[str, Any], made: Mapping[str, Any]) -> int:
+    """Do the same for a step that an older version recorded, brought up: of the channels that both have.
+
+    What this version asks for the first time it asks in its own form, so of reviews their kinds are compared.
+    """
+    both = recorded.keys() & made.keys()
+    return compared(
+        {name: _kinds_only(name, recorded[name]) for name in both},
+        {name: _kinds_only(name, made[name]) for name in both},
+    )
+
+
+def _kinds_only(name: str, value: Any) -> Any:
+    return [each["kind"] for each in value] if name == "reviews" else value
+
+
 def _texts(values: Mapping[str, Any]) -> set[tuple[str, str]]:
     found: dict[str, str] = values.get(_TEXTS) or {}
     return set(found.items())

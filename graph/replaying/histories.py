@@ -2,18 +2,21 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
-from typing import Any, Literal
+from typing import Any, Final, Literal
 
 from langgraph.errors import GraphBubbleUp, InvalidUpdateError
 
 from graph.histories import History, Kept
-from graph.replaying.comparing import check_readable, compared
+from graph.replaying.bringing import brought
+from graph.replaying.comparing import check_readable, compared, compared_up
 from graph.replaying.moment import Diverged, Kind, Moment
 from graph.replaying.stage import Player
 from ledger.errors import LedgerError
-from ledger.recordings import as_of
+from ledger.recordings import Name, Row, as_of
 from nodes.options import BadInput
 
+#: Steps of this version that one of an older may have become: what was one node is two or three.
+STEPS_MAX: Final = 3
 #: Whatever a node may raise over state or rows that it does not understand.
 _BROKEN = (
     LedgerError, BadInput, GraphBubbleUp, InvalidUpdateError, LookupError, TypeError, ValueError, AttributeError, AssertionError,
@@ -75,6 +78,8 @@ def _only_shape(history: History) -> str | None:
         return "its texts were left out, so only next steps, channels and whether they can be read are compared"
     if any(change.table == "forks" for change in history.changes):
         return "it is a fork, whose decisions and effects stand in the history of another run"
+    if any(each.record["ledger_version"] is None for each in history.roots):
+        return "it was begun before checkpoints said which version of the ledger they rest on"
     return None
 
 
@@ -89,53 +94,99 @@ async def _at(player: Player, history: History, kept: Kept, *, shape: bool) -> i
 
 
 async def _followed(player: Player, history: History, kept: Kept, *, shape: bool) -> int:
-    check_readable(player.types, kept)
-    if shape:
-        return 0
+    older = kept.record["workflow_version"] < player.definition.version
+    if not older:
+        check_readable(player.types, kept)
     children = [each for each in history.roots if each.parent == kept.checkpoint_id]
+    if shape:
+        await _shaped(player, history, kept, children, older=older)
+        return 0
     rewritten = 0
-    for child in children:
-        rewritten += await _played(player, history, kept, child)
+    for child in [each for each in children if _is_a_step(kept, each)]:
+        play = _played_up if older else _played
+        rewritten += await play(player, history, kept, child)
     if not children:
-        await _last(player, history, kept)
+        await _last(player, history, kept, older=older)
     return rewritten
+
+
+async def _shaped(
+    player: Player, history: History, kept: Kept, children: Sequence[Kept], *, older: bool
+) -> None:
+    """Look at a checkpoint of a history whose steps cannot be played: what would be next, or whether it can be brought up."""
+    if older and history.header["text"]:
+        brought(player, history.run_id, kept, _newest_rows(history))
+    for child in [each for each in children if _is_a_step(kept, each) and not older]:
+        here, wanted = await player.look(history.run_id, kept.checkpoint), next_of(kept, child)
+        _check_next(wanted, here.next)
+
+
+def _check_next(was: tuple[str, ...], now: tuple[str, ...]) -> None:
+    if was != now:
+        raise Diverged("next", f"next was {named(was)}, and would be {named(now)}")
+
+
+def _is_a_step(kept: Kept, child: Kept) -> bool:
+    """Whether a step of ours led from one to the other: not LangGraph's own with the input, nor somebody from outside."""
+    return child.metadata.get("source") == "loop" and kept.metadata.get("source") != "input"
 
 
 async def _played(player: Player, history: History, kept: Kept, child: Kept) -> int:
     """Play the step between two checkpoints, and return how many texts it wrote otherwise; raises Diverged."""
-    if child.metadata.get("source") != "loop" or kept.metadata.get("source") == "input":
-        return 0  # somebody sent the run elsewhere, or LangGraph took the input up: no step of ours did
     moment = Moment(_rows(history, kept), _rows(history, child))
     here = await player.at(history.run_id, moment, kept.checkpoint)
     wanted = next_of(kept, child)
-    if here.next != wanted:
-        raise Diverged("next", f"next was {_named(wanted)}, and would be {_named(here.next)}")
+    _check_next(wanted, here.next)
     there = await player.step(history.run_id, _answers(kept))
     if there is None:
-        raise Diverged("review", f"it waits for a person, where {_named(wanted)} went on")
+        raise Diverged("review", f"it waits for a person, where {named(wanted)} went on")
     return compared(child.checkpoint["channel_values"], there.values)
 
 
-async def _last(player: Player, history: History, kept: Kept) -> None:
+async def _played_up(player: Player, history: History, kept: Kept, child: Kept) -> int:
+    """Bring two checkpoints of an older version up, and play from one to where the other is; raises Diverged."""
+    moment = Moment(_rows(history, kept), _rows(history, child))
+    start = brought(player, history.run_id, kept, moment.before)
+    goal = brought(player, history.run_id, child, moment.after)
+    moment = Moment({**moment.before, **start.rows}, moment.after)
+    here = await player.at(history.run_id, moment, start.checkpoint)
+    for _ in range(STEPS_MAX):
+        if here.next == goal.next:
+            break
+        there = await player.step(history.run_id, {})
+        if there is None:
+            raise Diverged("review", f"it waits for a person, where {named(start.next)} went on")
+        here = there
+    if here.next != goal.next:
+        told = f"from {named(start.next)} it led to {named(goal.next)}, and leads to {named(here.next)}"
+        raise Diverged("next", told)
+    return compared_up(goal.values, here.values)
+
+
+async def _last(player: Player, history: History, kept: Kept, *, older: bool) -> None:
     """Look at what a checkpoint without a following one leads to: a review that was asked, or the end."""
-    newest = max((change.version for change in history.changes), default=0)
-    moment = Moment(_rows(history, kept), as_of(history.changes, newest))
-    here = await player.at(history.run_id, moment, kept.checkpoint)
-    asked = sorted({each["kind"] for each in moment.of("reviews") if each["status"] == "open"})
-    waits = {f"review_{kind}" for kind in asked}
-    if history.header["status"] == "paused" and not waits <= set(here.next):
-        raise Diverged(
-            "next", f"it waits for {_named(sorted(waits))}, and next is {_named(here.next)}"
-        )
+    before, after = _rows(history, kept), _newest_rows(history)
+    checkpoint = kept.checkpoint
+    if older:
+        up = brought(player, history.run_id, kept, before)
+        before, after = {**before, **up.rows}, {**after, **up.rows}
+        checkpoint = up.checkpoint or checkpoint
+        if not up.next:
+            return
+    moment = Moment(before, after)
+    here = await player.at(history.run_id, moment, checkpoint)
+    waits = sorted(
+        {f"review_{each['kind']}" for each in moment.of("reviews") if each["status"] == "open"}
+    )
+    if history.header["status"] == "paused" and not set(waits) <= set(here.next):
+        raise Diverged("next", f"it waits for {named(waits)}, and next is {named(here.next)}")
     if history.header["status"] == "completed" and here.next:
-        raise Diverged("next", f"it is completed, and next would be {_named(here.next)}")
+        raise Diverged("next", f"it is completed, and next would be {named(here.next)}")
     if not here.next:
         return
     there = await player.step(history.run_id, {})
     if there is not None and history.header["status"] == "paused":
-        raise Diverged(
-            "review", f"it waits for {_named(sorted(waits))}, and would go on unreviewed"
-        )
+        raise Diverged("review", f"it waits for {named(waits)}, and would go on unreviewed")
 
 
 def next_of(kept: Kept, child: Kept) -> tuple[str, ...]:
@@ -171,14 +222,14 @@ def _answers(kept: Kept) -> dict[str, Any]:
     }
 
 
-def _rows(history: History, kept: Kept) -> Mapping[Any, Any]:
-    version = kept.record["ledger_version"]
-    if version is None:
-        raise Diverged(
-            "unreadable", "its record does not say which version of the ledger it rests on"
-        )
-    return as_of(history.changes, version)
+def _newest_rows(history: History) -> Mapping[Name, Row]:
+    return as_of(history.changes, max((change.version for change in history.changes), default=0))
 
 
-def _named(names: Sequence[str]) -> str:
+def _rows(history: History, kept: Kept) -> Mapping[Name, Row]:
+    return as_of(history.changes, kept.record["ledger_version"])
+
+
+def named(names: Sequence[str]) -> str:
+    """Return names in words."""
     return ", ".join(names) or "nothing"

@@ -13,7 +13,7 @@ from uuid import UUID
 from langchain_core.runnables import RunnableConfig
 from langgraph.checkpoint.base import Checkpoint, CheckpointMetadata
 from langgraph.checkpoint.memory import InMemorySaver
-from langgraph.graph.state import CompiledStateGraph
+from langgraph.graph.state import CompiledStateGraph, StateGraph
 from langgraph.types import Command, StateSnapshot
 
 from graph.histories import plain, restored
@@ -56,6 +56,7 @@ class Player:
     scratch: Connection
     stage: Stage
     saver: InMemorySaver
+    wired: StateGraph[Any, Any, Any, Any]
     graph: CompiledStateGraph[Any, Any, Any, Any]
     types: ChannelTypes
 
@@ -76,11 +77,17 @@ class Player:
             }
         await recordings.put(self.scratch, TENANT, run_id, rows)
         self.stage.moment = moment
-        self._forget()
+        return await self.look(run_id, checkpoint)
+
+    async def look(self, run_id: UUID, checkpoint: dict[str, Any]) -> Position:
+        """Return what the graph at hand makes of a checkpoint, whatever the rows."""
+        self.saver.storage.clear()
+        self.saver.writes.clear()
+        self.saver.blobs.clear()
         loaded = cast("Checkpoint", restored(checkpoint))
         name: RunnableConfig = {"configurable": {"thread_id": str(run_id), "checkpoint_ns": ""}}
         self.saver.put(name, loaded, _METADATA, loaded["channel_versions"])
-        return await self._position(self._config(run_id))
+        return await self._position(name)
 
     async def step(self, run_id: UUID, answers: Mapping[str, Any]) -> Position | None:
         """Let the graph make one step, and return where the run stands then; None where it waits for a person.
@@ -129,11 +136,6 @@ class Player:
             run_id, RunOptions.model_validate(self.stage.moment.run["body"]["options"])
         )
 
-    def _forget(self) -> None:
-        self.saver.storage.clear()
-        self.saver.writes.clear()
-        self.saver.blobs.clear()
-
 
 _METADATA: CheckpointMetadata = {"source": "loop", "step": 0, "parents": {}}
 
@@ -169,4 +171,4 @@ async def open_player(
         saver = InMemorySaver(serde=PlainSerializer())
         wired = definition.build(resources)
         graph = wired.compile(checkpointer=saver)
-        yield Player(definition, ledger, scratch, stage, saver, graph, channel_types(wired))
+        yield Player(definition, ledger, scratch, stage, saver, wired, graph, channel_types(wired))

@@ -11,9 +11,9 @@ SELECT recorded FROM ledger.heads WHERE tenant = %(tenant)s AND run_id = %(run_i
 SELECT artifact_id, media_type FROM ledger.artifacts
  WHERE tenant = %(tenant)s AND artifact_id = ANY (%(artifact_ids)s);
 
--- name: BesideTriggers :none
+-- name: BesideTriggers :one
 -- Of a scratch database: rows are put in as they stood, so nothing is checked or recorded of it.
-SET session_replication_role = replica;
+SELECT set_config('session_replication_role', 'replica', false);
 
 -- name: ClearRows :none
 WITH

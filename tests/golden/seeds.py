@@ -77,7 +77,10 @@ def changed_reducer(graph: Wired, _: Resources) -> None:
 
 
 def renamed_channel(graph: Wired, _: Resources) -> None:
-    graph.channels["outcomes"] = graph.channels.pop("finished")
+    every: list[dict[str, Any]] = [graph.channels, *graph.schemas.values()]
+    for channels in every:
+        if "finished" in channels:
+            channels["outcomes"] = channels.pop("finished")
 
 
 def changed_request(graph: Wired, resources: Resources) -> None:

@@ -1,5 +1,6 @@
 """Ten edits that would mislead a run that sleeps: the gate catches each."""
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -9,7 +10,7 @@ from graph.replaying.moment import Kind
 from graph.topologies import differences
 from graph.workflow import CURRENT, Definition
 from tests.golden import seeds
-from tests.golden.test_golden import HISTORIES
+from tests.golden.gate import HISTORIES
 
 #: Histories that between them wait at reviews, send several branches out, and publish.
 SAMPLE = ("approved-archive", "waits-plan-river", "published-*", "plain-river")
@@ -20,7 +21,7 @@ CAUGHT_AS: dict[str, set[Kind]] = {
     "dropped_review": {"review"},
     "changed_join": {"next"},
     "changed_reducer": {"state"},
-    "renamed_channel": {"unreadable"},
+    "renamed_channel": {"unreadable", "state"},
     "changed_request": {"request"},
     "changed_review": {"review", "next"},
     "edge_past_a_review": {"next"},
@@ -53,6 +54,18 @@ async def test_an_edit_of_the_graph_is_caught_by_replay(
     ]
     assert different
     assert {each.kind for each in different} & CAUGHT_AS[name], different
+
+
+async def test_an_upcast_that_loses_the_plan_is_caught_by_replay(
+    server_url: str, template: str
+) -> None:
+    forgetful = replace(CURRENT, upcasts={**CURRENT.upcasts, 1: seeds.without_its_plan})
+    files = [HISTORIES / "ee7e095" / "plain-river.json.gz"]
+    (told,) = await play_batch(server_url, template, files, forgetful)
+    assert told.verdict is not None
+    assert told.verdict.divergence is not None
+    # The tasks are sent out where the recorded run had gone on to others.
+    assert told.verdict.divergence.kind in {"next", "request"}
 
 
 TOPOLOGICAL = sorted(set(seeds.EDITS) - {"changed_request", "changed_review", "changed_effect_key"})
