@@ -57,11 +57,11 @@ class Verdict:
 
 async def replay(player: Player, history: History) -> Verdict:
     """Play a history with the player's definition; raises what the scratch database does, and nothing of the history."""
-    roots = history.roots
     note = _only_shape(history)
     rewritten, found = 0, None
     await player.begin(history.run_id, history.artifacts)
-    for kept in roots:
+    played = [each for each in history.checkpoints if each.ns == "" or _is_now(player, each)]
+    for kept in played:
         here = await _at(player, history, kept, shape=note is not None)
         if isinstance(here, Divergence):
             found = here
@@ -69,7 +69,7 @@ async def replay(player: Player, history: History) -> Verdict:
         rewritten += here
     version = history.header["workflow_version"]
     mode: Literal["full", "shape"] = "shape" if note else "full"
-    return Verdict(str(history.run_id), version, len(roots), mode, note, rewritten, found)
+    return Verdict(str(history.run_id), version, len(played), mode, note, rewritten, found)
 
 
 def _only_shape(history: History) -> str | None:
@@ -83,6 +83,12 @@ def _only_shape(history: History) -> str | None:
     return None
 
 
+def _is_now(player: Player, kept: Kept) -> bool:
+    """Whether a checkpoint is of the player's version. Branches of older ones begin anew when their run is brought up."""
+    version: int = kept.record["workflow_version"]
+    return version >= player.definition.version
+
+
 async def _at(player: Player, history: History, kept: Kept, *, shape: bool) -> int | Divergence:
     """Play what followed a checkpoint, and return how many texts came out otherwise, or the divergence."""
     try:
@@ -94,10 +100,14 @@ async def _at(player: Player, history: History, kept: Kept, *, shape: bool) -> i
 
 
 async def _followed(player: Player, history: History, kept: Kept, *, shape: bool) -> int:
-    older = kept.record["workflow_version"] < player.definition.version
+    older, player = not _is_now(player, kept), player.within(kept.ns)
     if not older:
         check_readable(player.types, kept)
-    children = [each for each in history.roots if each.parent == kept.checkpoint_id]
+    children = [
+        each
+        for each in history.checkpoints
+        if (each.ns, each.parent) == (kept.ns, kept.checkpoint_id)
+    ]
     if shape:
         await _shaped(player, history, kept, children, older=older)
         return 0
@@ -105,7 +115,7 @@ async def _followed(player: Player, history: History, kept: Kept, *, shape: bool
     for child in [each for each in children if _is_a_step(kept, each)]:
         play = _played_up if older else _played
         rewritten += await play(player, history, kept, child)
-    if not children:
+    if not children and kept.ns == "":
         await _last(player, history, kept, older=older)
     return rewritten
 

@@ -5,7 +5,7 @@ One superstep at a time: the rows as they stood at a checkpoint, the checkpoint,
 
 from collections.abc import AsyncGenerator, Mapping
 from contextlib import asynccontextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, cast
 from uuid import UUID
@@ -59,6 +59,15 @@ class Player:
     wired: StateGraph[Any, Any, Any, Any]
     graph: CompiledStateGraph[Any, Any, Any, Any]
     types: ChannelTypes
+    #: The same for the nodes that are graphs of their own, by their names.
+    inside: "Mapping[str, Player]" = field(default_factory=dict[str, "Player"])
+
+    def within(self, ns: str) -> "Player":
+        """Return who plays the checkpoints of a namespace of LangGraph's; raises Diverged where no such node is left."""
+        node = ns.partition(":")[0]
+        if ns and node not in self.inside:
+            raise Diverged("next", f"{node} is no graph within this workflow")
+        return self.inside[node] if ns else self
 
     async def begin(self, run_id: UUID, contents: Mapping[str, Content]) -> None:
         """Make ready for a history."""
@@ -171,4 +180,24 @@ async def open_player(
         saver = InMemorySaver(serde=PlainSerializer())
         wired = definition.build(resources)
         graph = wired.compile(checkpointer=saver)
-        yield Player(definition, ledger, scratch, stage, saver, wired, graph, channel_types(wired))
+        types = channel_types(wired)
+        alone = Player(definition, ledger, scratch, stage, saver, wired, graph, types)
+        yield replace(alone, inside=_inside(alone))
+
+
+def _inside(player: Player) -> dict[str, Player]:
+    """Return who plays the steps within the nodes that are graphs of their own."""
+    graphs = {
+        name: cast("Any", spec.runnable).builder
+        for name, spec in player.wired.nodes.items()
+        if hasattr(spec.runnable, "builder")
+    }
+    return {
+        name: replace(
+            player,
+            wired=inner,
+            graph=inner.compile(checkpointer=player.saver),
+            types=channel_types(inner),
+        )
+        for name, inner in graphs.items()
+    }
