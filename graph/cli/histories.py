@@ -111,5 +111,6 @@ def _told(played: "replaying.Played") -> str:
     note = f" ({played.verdict.note})" if played.verdict.note else ""
     different = played.verdict.divergence
     if different is None:
-        return f"{played.file}: the same from all {played.verdict.checkpoints} checkpoints{note}"
+        same = "the same from" if played.verdict.mode == "full" else "of the same shape at"
+        return f"{played.file}: {same} all {played.verdict.checkpoints} checkpoints{note}"
     return f"{played.file}: {different.kind} differs at checkpoint {different.checkpoint_id}: {different.why}{note}"

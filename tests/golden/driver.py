@@ -11,11 +11,13 @@ import signal
 import sys
 import traceback
 from collections import Counter
+from importlib import import_module
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 from uuid import UUID
 
-from graph import control, runs
+from graph import runs
 from graph.runtime import open_runtime
 from graph.settings import load_settings
 from ledger import reviews
@@ -77,7 +79,8 @@ async def attempt(scenario: dict[str, Any], folder: Path, number: int) -> None:
             outcome = await runs.start_run(runtime, scenario["question"], options, run_id)
         else:
             outcome = await runs.resume_run(runtime, run_id)
-        if scenario.get("retry") and outcome.reviews:
+        if scenario.get("retry") and outcome.reviews and find_spec("graph.control"):
+            control = import_module("graph.control")
             outcome = await control.retry_run(
                 runtime, run_id, await first_task(runtime, run_id), "latest"
             )

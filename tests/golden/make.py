@@ -22,9 +22,11 @@ from uuid import UUID, uuid5
 import psycopg
 from pydantic import SecretStr
 
+from graph import checkpoints
 from graph.recording import record
-from graph.runtime import open_runtime
+from graph.runtime import Runtime, open_runtime
 from graph.settings import Settings
+from ledger import integrity
 from ledger.errors import NotFound
 from tests.golden import manifest
 from tests.golden.scenarios import CORPORA, scenarios
@@ -121,11 +123,20 @@ def played(commit: str, folder: Path, url: str, files: Path, *, anew: bool) -> l
     return made
 
 
+async def adopted(runtime: Runtime, run_id: UUID) -> None:
+    """Seal a run of a commit that sealed nothing, as `perdure adopt` does."""
+    async with runtime.ledger.transaction(actor="golden") as tx:
+        await checkpoints.adopt(tx, run_id)
+        if await integrity.is_older(tx, run_id):
+            await integrity.adopt_rows(tx, run_id)
+
+
 async def recorded(url: str, home: Path, made: list[dict[str, Any]], into: Path) -> None:
     """Write the histories of the runs of a commit, as the code at hand reads them."""
     settings = Settings(database_url=SecretStr(url), home=home, seal_key=SecretStr(SEAL_KEY))
     async with open_runtime(settings) as runtime:
         for each in made:
+            await adopted(runtime, UUID(each["run_id"]))
             try:
                 history = await record(runtime, UUID(each["run_id"]))
             except NotFound as error:
