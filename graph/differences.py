@@ -27,6 +27,14 @@ def difference(review: Review, edit: Any) -> str:
     return _unified(_text(before).splitlines(), _text(after).splitlines())
 
 
+def changed(before: Review, after: Review) -> str:
+    """Return the unified diff of what two reviews show: as people read it, or all of it where that reads the same."""
+    told = [KINDS[each.kind].described(each.shown).splitlines() for each in (before, after)]
+    if told[0] == told[1]:
+        told = [_text(each.shown).splitlines() for each in (before, after)]
+    return _unified(told[0], told[1])
+
+
 def _text(form: Any) -> str:
     text = text_of(form)
     return text if text is not None else json.dumps(form, indent=2, ensure_ascii=False) + "\n"

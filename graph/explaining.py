@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from typing import Any
 from uuid import UUID
 
-from ledger import forks, journal, recoveries, retries
+from ledger import forks, journal, recoveries, retries, workflow_migrations
 from ledger.db import Transaction
 from ledger.journal import Attempt, Operation
 from ledger.recoveries import Recovery, Report
@@ -92,3 +92,9 @@ async def origin(tx: Transaction, run_id: UUID) -> dict[str, Any] | None:
 async def retried(tx: Transaction, run_id: UUID) -> list[dict[str, Any]]:
     """Return the retries of a run's branches, newest first, each with the rule and what it came to."""
     return [each.model_dump(mode="json") for each in await retries.newest_first(tx, run_id)]
+
+
+async def migrations(tx: Transaction, run_id: UUID) -> list[dict[str, Any]]:
+    """Return the migrations of a run to later versions of the workflow, newest first."""
+    found = await workflow_migrations.newest_first(tx, run_id)
+    return [each.model_dump(mode="json") for each in found]

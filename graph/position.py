@@ -83,7 +83,7 @@ def _finished(value: Any) -> bool:
     """Whether the channel of an edge leads on: that of a node that waits for all others says so with its value."""
     if not isinstance(value, list | tuple):
         return True
-    if cast("Sequence[Any]", value)[-1:] != [True] and tuple(value)[-1:] != (True,):
+    if not cast("Sequence[Any]", value)[-1]:
         raise CannotMigrate("a node that is put off until all others have ended waits already")
     return True
 
@@ -138,7 +138,7 @@ def checkpoint_at(
 
 def _pulled(graph: CompiledStateGraph[Any, Any, Any, Any], channel: str) -> Any:
     """Return what the channel of an edge holds when its node is next."""
-    pulled = graph.channels[channel].copy()  # type: ignore[union-attr]  # no managed value has this name
+    pulled = cast("Any", graph.channels[channel]).copy()
     pulled.update([None])
     pulled.finish()
     return pulled.checkpoint()
@@ -173,7 +173,8 @@ async def check_place(
     stored = await saver.aput(name, checkpoint, metadata, checkpoint["channel_versions"])
     state = await builder.compile(checkpointer=saver).aget_state(stored)
     # What LangGraph calls a push was sent to the node alone; a task says where it comes from, and its number.
-    found = [(task.name, "push" in str(task.path[0])) for task in state.tasks]
+    tasks: tuple[Any, ...] = state.tasks
+    found: list[tuple[str, bool]] = [(each.name, "push" in each.path[0]) for each in tasks]
     sent = [each for each in following if each.sent is not None and each.node != START]
     plain = sorted(each.node for each in following if each.sent is None or each.node == START)
     wanted = [*((each.node, True) for each in sent), *((node, False) for node in plain)]

@@ -18,8 +18,8 @@ from ledger.sql import load
 
 _SQL = load("workflow_migrations")
 _RECORD, _LIST, _LOCK, _MOVE = (
-    _SQL["RecordMigration"],
-    _SQL["ListMigrations"],
+    _SQL["LogMigration"],
+    _SQL["MigrationsOfRun"],
     _SQL["LockRun"],
     _SQL["MoveRun"],
 )
@@ -48,6 +48,11 @@ class Migrated(BaseModel):
         """Return the review that this migration asked in place of another, None where it left that as it was."""
         asked: dict[str, str] = self.changes["reviews"]
         return asked.get(review_id)
+
+    def instead_of(self, review_id: str) -> str | None:
+        """Return the review in whose place this migration asked another, None where it did not."""
+        asked: dict[str, str] = self.changes["reviews"]
+        return next((old for old, new in asked.items() if new == review_id), None)
 
 
 async def lock(tx: Transaction, run_id: UUID) -> None:

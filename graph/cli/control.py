@@ -11,7 +11,7 @@ from graph.cli.output import put_json, put_text, say
 from graph.cli.progress import watch
 from graph.cli.run import resumable, tell
 from graph.cli.session import AsJson, RunName, looked_at_run, settings
-from graph.explaining import explained, origin, retried
+from graph.explaining import explained, migrations, origin, retried
 from ledger import integrity
 from ledger.db import Transaction
 from ledger.runs import Run
@@ -58,6 +58,8 @@ def explain(run: RunName, *, as_json: AsJson = False) -> None:
         put_text(f"forked from run {fork['origin_run']} at checkpoint {fork['origin_checkpoint']}")
     for each in told["retries"]:
         put_text(_retry(each))
+    for each in told["migrations"]:
+        put_text(_migration(each))
     if not told["recoveries"]:
         put_text("it was never recovered: so far no worker has taken it up from another")
     for number, each in zip(range(len(told["recoveries"]), 0, -1), told["recoveries"], strict=True):
@@ -74,6 +76,7 @@ async def _explained(tx: Transaction, of: Run) -> dict[str, Any]:
         "damage": [str(each) for each in await integrity.foreign_changes(tx, of.run_id)],
         "origin": await origin(tx, of.run_id),
         "retries": await retried(tx, of.run_id),
+        "migrations": await migrations(tx, of.run_id),
         "recoveries": [{**each, "at": each["at"].isoformat()} for each in recoveries],
     }
 
@@ -81,6 +84,15 @@ async def _explained(tx: Transaction, of: Run) -> dict[str, Any]:
 def _retry(each: dict[str, Any]) -> str:
     stands = f"; stands: {each['settled']}" if each["settled"] else "; not ended yet"
     return f"task {each['task_id']} was researched anew (rule {each['rule']}) at {each['requested_at']}{stands}"
+
+
+def _migration(each: dict[str, Any]) -> str:
+    steps, asked = each["changes"]["steps"], each["changes"]["reviews"]
+    again = "".join(f"; review {old} is asked again as {new}" for old, new in asked.items())
+    return (
+        f"migrated from workflow version {each['from_version']} to {each['to_version']} at {each['at']}: it went on with"
+        f" {', '.join(steps['after'])} where it stood before {', '.join(steps['before'])}{again}"
+    )
 
 
 def _tell_recovery(number: int, each: dict[str, Any]) -> None:

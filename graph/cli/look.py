@@ -197,7 +197,8 @@ def history(run: RunName, *, as_json: AsJson = False) -> None:
     if as_json:
         put_json(found)
     else:
-        columns = ("checkpoint_id", "seal", "can_fork", "boundary", "phase", "tasks", "created_at")
+        told = ("checkpoint_id", "seal", "can_fork", "boundary", "phase", "tasks")
+        columns = (*told, "workflow_version", "created_at")
         put_table(columns, [[record[name] for name in columns] for record in found])
 
 

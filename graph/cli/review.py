@@ -15,9 +15,9 @@ from graph.cli import shapes
 from graph.cli.later import later
 from graph.cli.output import put_json, put_table, put_text, say
 from graph.cli.session import AsJson, looked, settings
-from graph.differences import difference, form_of
+from graph.differences import changed, difference, form_of
 from ledger import reviews as ledger_reviews
-from ledger import runs
+from ledger import runs, workflow_migrations
 from ledger.db import Transaction
 from ledger.questions import Decision, Review
 from nodes.decisions.kinds import KINDS
@@ -97,7 +97,7 @@ def review_one(
     choices = {"approve": approve, "reject": reject, "edit": edit, "respond": respond}
     choice = _choice(choices, decided_by, comment)
     if choice is None:
-        _show(looked(lambda tx: ledger_reviews.find(tx, review_id)), as_json=as_json)
+        _show(*looked(lambda tx: _found(tx, review_id)), as_json=as_json)
         return
     decision = Decision.model_validate(
         {"choice": choice, "decided_by": decided_by, "comment": comment, "response": respond}
@@ -191,7 +191,16 @@ def _parsed(content: bytes | str, place: str) -> Any:
         ) from error
 
 
-def _show(review: Review, *, as_json: bool) -> None:
+async def _found(tx: Transaction, review_id: str) -> tuple[Review, Review | None]:
+    """Return a review, and the one in whose place a migration asked it."""
+    review = await ledger_reviews.find(tx, review_id)
+    for migration in await workflow_migrations.newest_first(tx, review.run_id):
+        if (name := migration.instead_of(review.review_id)) is not None:
+            return review, await ledger_reviews.get(tx, review.run_id, name)
+    return review, None
+
+
+def _show(review: Review, before: Review | None, *, as_json: bool) -> None:
     if as_json:
         put_json(shapes.of_whole_review(review))
         return
@@ -207,6 +216,11 @@ def _show(review: Review, *, as_json: bool) -> None:
         _show_decision(review, said, decision.comment, decision.edit)
         if decision.response is not None:
             put_text(f"response: {decision.response}")
+    if before is not None:
+        put_text(
+            f"asked again, because a later version of the workflow shows something else than {before.review_id}:"
+        )
+        put_text(changed(before, review))
     put_text("\n" + KINDS[review.kind].described(review.shown))
     if review.status == "open":
         if review.missing:

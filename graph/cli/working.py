@@ -3,11 +3,11 @@
 import asyncio
 import signal
 from collections.abc import AsyncGenerator, Callable
-from contextlib import asynccontextmanager
+from contextlib import aclosing, asynccontextmanager
 from dataclasses import dataclass
 from uuid import UUID
 
-from graph import sweeping
+from graph import sweeping, upgrading
 from graph.build import topology
 from graph.cli.output import say
 from graph.control import retry_run, settle_effect
@@ -18,6 +18,7 @@ from graph.runs import Outcome, decide, find_run, resume_run, start_run
 from graph.runtime import Runtime, open_runtime
 from graph.settings import Settings
 from graph.sweeping import Swept
+from graph.upgrading import Upgraded
 from ledger import artifacts
 from ledger.effects import Effect, Settlement
 from ledger.forks import Effects
@@ -26,7 +27,7 @@ from ledger.questions import Decision, Review
 from ledger.retries import Rule
 from ledger.runs import Run
 from nodes.options import RunOptions
-from nodes.resources import Progress
+from nodes.resources import Progress, Silent
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,6 +102,25 @@ async def migrated(settings: Settings) -> list[str]:
         applied = await migrate(database_url)
     known = migrations()
     return [migration.name for migration in known[len(known) - applied :]]
+
+
+async def upgraded(
+    settings: Settings, name: str | None, tell: Callable[[int, int], None], *, check: bool
+) -> list[Upgraded]:
+    """Bring a run, or all where none is named, to this version; `tell` hears how many of how many are done.
+
+    Raises NotFound and Ambiguous.
+    """
+    async with _drained(settings, Silent()) as runtime:
+        if name is not None:
+            run = await find_run(runtime, name)
+            return [await upgrading.upgrade_run(runtime, run.run_id, check=check)]
+        total, found = await upgrading.count(runtime), list[Upgraded]()
+        async with aclosing(upgrading.upgrade_all(runtime, check=check)) as upgraded:
+            async for each in upgraded:
+                found.append(each)
+                tell(len(found), total)
+        return found
 
 
 def mermaid() -> str:

@@ -25,7 +25,7 @@ _KEPT = frozenset(
 def upcast(run: Sleeping) -> Sleeping:
     """Return a run of version 1 as one of version 2."""
     values = {name: part for name, part in run.values.items() if name not in {"review", "guidance"}}
-    asked = run.values.get("review") or {}
+    asked: dict[str, str] = run.values.get("review") or {}
     steps: list[Next] = []
     for each in run.next:
         step, told = _moved(run, each, asked)

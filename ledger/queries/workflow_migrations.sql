@@ -1,4 +1,4 @@
--- name: RecordMigration :one
+-- name: LogMigration :one
 INSERT INTO ledger.workflow_migrations
        (tenant, run_id, number, from_version, from_fingerprint, to_version, to_fingerprint, old_checkpoint, new_checkpoint,
         worker, fence, key_id, body)
@@ -7,7 +7,7 @@ SELECT %(tenant)s, %(run_id)s, count(*) + 1, %(from_version)s, %(from_fingerprin
   FROM ledger.workflow_migrations WHERE tenant = %(tenant)s AND run_id = %(run_id)s
 RETURNING number;
 
--- name: ListMigrations :many
+-- name: MigrationsOfRun :many
 SELECT number, from_version, from_fingerprint, to_version, to_fingerprint, old_checkpoint, new_checkpoint, worker, fence, at,
        key_id, body
   FROM ledger.workflow_migrations WHERE tenant = %(tenant)s AND run_id = %(run_id)s ORDER BY number DESC;

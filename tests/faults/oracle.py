@@ -28,7 +28,7 @@ LEASE_SECONDS = Settings.model_fields["lease_seconds"].default
 #: Of these a run has as many rows as an uninterrupted one: each was written once.
 WRITTEN_ONCE = (
     *("tasks", "operations", "sources", "evidence", "findings", "finding_evidence", "citations"),
-    *("effects", "effect_keys", "review_votes"),
+    *("effects", "effect_keys", "review_votes", "workflow_migrations"),
 )
 TOLD_ONCE = ("run_created", "run_completed", "run_cancelled")
 

@@ -6,6 +6,7 @@ The worlds are tiny, one search and one page for a task, so that every boundary 
 from tests.faults.places import LEASE_SECONDS
 from tests.faults.scenarios_of_effects import CONSEQUENCES
 from tests.faults.scenarios_of_reviews import REVIEWS
+from tests.faults.scenarios_of_versions import VERSIONS
 from tests.faults.scripts import ASK, ONE, TWO, WORK, Scenario, Step
 
 _FIRST_PAGE = "http pages #1"
@@ -82,6 +83,7 @@ SCENARIOS: tuple[Scenario, ...] = (
     ),
     *CONSEQUENCES,
     *REVIEWS,
+    *VERSIONS,
 )
 #: Played only where they are named: they take their time.
 SLOW: tuple[Scenario, ...] = (

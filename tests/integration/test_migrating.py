@@ -13,14 +13,14 @@ from graph.forking import fork_run
 from graph.migrating import foreseen, migrate_run
 from graph.runs import decide, resume_run, start_run
 from graph.runtime import Runtime
-from graph.upcasts.base import Next, Sleeping
+from graph.upcasts.base import Next
 from ledger import leases, records, reviews, runs, workflow_migrations
 from ledger.questions import Decision
 from ledger.runs import Run
 from ledger.verification import verify
 from tests.support.observed import table_digests
 from tests.support.runtimes import QUESTION, options, runtime_on, write_corpus
-from tests.support.variants import NEXT, renamed, steps_renamed, variant
+from tests.support.variants import NEXT, renamed, shown_with, steps_renamed, variant
 
 APPROVED = Decision(choice="approve", decided_by="ada")
 NAMES = {"review_plan": "review_the_plan", "review_report": "read_the_report", "compact": "sum_up"}
@@ -88,14 +88,6 @@ async def test_a_decision_from_before_counts_where_the_same_would_be_shown(
         assert kept.applied_at is not None
 
 
-def asks_more(run: Sleeping) -> Sleeping:
-    """Show of a plan how much it will cost, too."""
-    changed = tuple(
-        each.model_copy(update={"shown": {**each.shown, "cost": "some"}}) for each in run.reviews
-    )
-    return run.model_copy(update={"reviews": changed})
-
-
 @pytest.mark.parametrize("is_decided", [False, True])
 async def test_what_would_show_something_else_is_asked_again(
     database_url: str, tmp_path: Path, is_decided: bool
@@ -108,7 +100,7 @@ async def test_what_would_show_something_else_is_asked_again(
         if is_decided:
             await decide(runtime, old.review_id, APPROVED)
     run_id = paused.run.run_id
-    new = variant(renamed(NAMES), upcast=lambda run: steps_renamed(NAMES)(asks_more(run)))
+    new = variant(renamed(NAMES), upcast=lambda run: steps_renamed(NAMES)(shown_with("cost")(run)))
     async with runtime_on(database_url, tmp_path / "home", definition=new) as runtime:
         await migrated(runtime, run_id)
         (again,) = (await resume_run(runtime, run_id)).reviews

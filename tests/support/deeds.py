@@ -2,10 +2,11 @@
 
 from collections.abc import Awaitable, Callable
 from contextlib import suppress
+from dataclasses import replace
 from typing import Any, Literal, Protocol, TypeAlias
 from uuid import UUID
 
-from graph import control, forking, relaying, runs
+from graph import control, forking, relaying, runs, upgrading
 from graph.runtime import Runtime
 from ledger import effects, forks, records, retries
 from ledger import runs as ledger_runs
@@ -16,6 +17,7 @@ from ledger.questions import Decision
 from ledger.runs import FINISHED, Run
 from nodes.options import RunOptions
 from tests.support.observed import observe
+from tests.support.variants import LATER
 
 #: `go` and those after it may be done again after a crash, as a person does who cannot tell whether they were done.
 Action: TypeAlias = Literal[
@@ -33,6 +35,8 @@ Action: TypeAlias = Literal[
     "settle",
     "relay",
     "relay_once",
+    "upgrade",
+    "go_later",
 ]
 
 
@@ -183,6 +187,28 @@ async def _relay_once(runtime: Runtime, trial: Told, run_id: UUID) -> str:
     return "looked"
 
 
+async def _upgrade(runtime: Runtime, trial: Told, run_id: UUID) -> str:
+    """Bring the run to the later version, unless it is there."""
+    became = (await upgrading.upgrade_run(as_later(runtime), run_id)).became
+    return "upgraded" if became == "current" else became
+
+
+async def _go_later(runtime: Runtime, trial: Told, run_id: UUID) -> str:
+    """Start the run by this version; whoever goes on with it is of the later one."""
+    try:
+        if (became := await _upgrade(runtime, trial, run_id)) != "upgraded":
+            return became
+    except NotFound:
+        return await _start(runtime, trial, run_id)
+    return await _resume(as_later(runtime), trial, run_id)
+
+
+def as_later(runtime: Runtime) -> Runtime:
+    """Return a runtime as a process of the later version has it."""
+    resources = replace(runtime.resources, workflow=LATER.identity())
+    return replace(runtime, resources=resources, definition=LATER)
+
+
 async def _is_fork(tx: Transaction, run: Run, origin: UUID) -> bool:
     fork = await forks.of(tx, run.run_id)
     return fork is not None and fork.origin_run == origin
@@ -203,4 +229,6 @@ DEEDS: dict[Action, Deed] = {
     "settle": _settle,
     "relay": _relay,
     "relay_once": _relay_once,
+    "upgrade": _upgrade,
+    "go_later": _go_later,
 }

@@ -31,7 +31,8 @@ def variant(
         return builder
 
     led = {} if upcast is None else {base.version: upcast}
-    return Definition(version, build, {**base.upcasts, **led})
+    released = {**base.released, base.version: frozenset({base.stamp.fingerprint})}
+    return Definition(version, build, {**base.upcasts, **led}, released=released)
 
 
 def renamed(names: Mapping[str, str]) -> Edit:
@@ -104,3 +105,24 @@ def steps_renamed(names: Mapping[str, str]) -> Upcast:
         return run.model_copy(update={"next": following})
 
     return upcast
+
+
+def shown_with(part: str) -> Upcast:
+    """Return an upcast after which every open or decided review shows something more."""
+
+    def upcast(run: Sleeping) -> Sleeping:
+        asked = [
+            each.model_copy(update={"shown": {**each.shown, part: "some"}}) for each in run.reviews
+        ]
+        return run.model_copy(update={"reviews": tuple(asked)})
+
+    return upcast
+
+
+_LATER_NAMES = {"review_plan": "review_the_plan", "branch": "look_into", "collect": "gather"}
+
+#: A version in which a review shows more than before, and nodes have other names: of a review, of branches, of their join.
+LATER = variant(
+    renamed(_LATER_NAMES),
+    upcast=lambda run: steps_renamed(_LATER_NAMES)(shown_with("cost")(run)),
+)
