@@ -26,6 +26,10 @@ class RetryRefused(LedgerError):
     """A branch cannot be researched anew as the run stands."""
 
 
+class ModelChangeRefused(LedgerError):
+    """The run is finished: no other model has anything to do in it."""
+
+
 class CannotMigrate(LedgerError):
     """A run cannot be brought to another version of the workflow; an upcast raises it with the reason, in words."""
 

@@ -15,6 +15,7 @@ from nodes.models.chat import ChatModel, UnknownEffort
 from nodes.models.courses import Patience
 from nodes.models.endpoints import Endpoints
 from nodes.models.profile import Profile, UnknownProfile, profile_of
+from nodes.models.rates import Limits
 from nodes.options import BadInput
 
 # A vendor's own variable holds a key for the vendor, and is shown to nobody else.
@@ -24,7 +25,8 @@ _KEY = f"{PREFIX}MODEL_KEY"
 
 def endpoints(settings: Settings) -> Endpoints:
     """Return the opener of models."""
-    return Endpoints(partial(_new, settings), settings.model_calls)
+    limits = Limits(settings.model_rpm, settings.model_tpm)
+    return Endpoints(partial(_new, settings), settings.model_calls, limits)
 
 
 def patience(settings: Settings) -> Patience:

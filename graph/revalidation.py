@@ -8,6 +8,7 @@ from uuid import UUID
 
 from pydantic import ValidationError
 
+from graph.leaving import check_leaving
 from graph.runtime import Runtime
 from ledger import effects, reviews, sources
 from ledger.errors import CredentialRefused
@@ -52,7 +53,11 @@ async def _policies(_runtime: Runtime, run: Run) -> str:
 
 
 async def _model(runtime: Runtime, run: Run) -> str:
-    return await runtime.resources.researchers.check_now(_options(run).model)
+    model = _options(run).model
+    said = await runtime.resources.researchers.check_now(model)
+    # The same model may have another address than when the run began.
+    await check_leaving(runtime, run, model)
+    return said
 
 
 async def _tools(runtime: Runtime, run: Run) -> str:

@@ -16,6 +16,7 @@ from langgraph.graph.state import CompiledStateGraph
 from langgraph.types import Command, StateSnapshot
 
 from graph import relaying
+from graph.changing import change_model
 from graph.display import run_html
 from graph.errors import RunStuck
 from graph.recovery import check_finished
@@ -85,11 +86,15 @@ def located(corpus: Sequence[str]) -> tuple[str, ...]:
     return paths
 
 
-async def resume_run(runtime: Runtime, run_id: UUID) -> Outcome:
-    """Go on with a run; a finished one is returned as it is.
+async def resume_run(
+    runtime: Runtime, run_id: UUID, *, model: str | None = None, by: str | None = None
+) -> Outcome:
+    """Go on with a run, with another model where one is named; a finished one is returned as it is.
 
-    Raises NotFound, RunBlocked, RunHeld, UnknownWorkflow, RunLeft, RunDrained.
+    Raises NotFound, RunBlocked, RunHeld, UnknownWorkflow, RunLeft, RunDrained; for another model what `change_model` raises.
     """
+    if model is not None:
+        await change_model(runtime, run_id, model, by)
     standing = await outcome(runtime, run_id)
     if standing.run.status in runs.FINISHED:
         # Whoever wrote into the database that it is finished is not believed.

@@ -177,6 +177,10 @@ class Settings(BaseSettings):
     """The context of the model in tokens; unset, what is known of it."""
     model_calls: Annotated[int, Field(ge=1, le=1000)] = 4
     """How many calls of a model may be at work at once, over all branches and runs of a process."""
+    model_rpm: Annotated[int, Field(ge=1)] | None = None
+    """How many calls of a model may be made within any minute, over all branches and runs of a process; unset, no limit."""
+    model_tpm: Annotated[int, Field(ge=1)] | None = None
+    """The same of tokens, those of prompts and answers together."""
     model_idle_seconds: Annotated[float, Field(gt=0, allow_inf_nan=False)] = 300
     """How long nothing may come of an answer before its call is given up."""
     model_patience_seconds: Annotated[float, Field(ge=0, allow_inf_nan=False)] = 600

@@ -26,14 +26,10 @@ from nodes.options import BadInput
 
 
 @asynccontextmanager
-async def working(
-    runtime: Runtime, run_id: UUID, *, new: bool = False
-) -> AsyncGenerator[Run | None]:
-    """Hold a run and yield its row, or None where it has none yet; `new` is for a caller that is about to write it.
+async def holding(runtime: Runtime, run_id: UUID) -> AsyncGenerator[None]:
+    """Hold a run whose rows are as they were sealed, and whose workflow may be worked here.
 
-    A run that was begun before is recovered first. Raises RunLeft, RunHeld, TakeoverBlocked, SealKeyMissing, what `recover` raises,
-    and LeaseLost soon after another has taken the run over. What trying again would meet again marks the run failed, with
-    the reason; what a person can mend marks it blocked; a lost database or lease leaves it as it is, to be resumed.
+    Raises RunLeft, RunHeld, TakeoverBlocked, SealKeyMissing, RunBlocked, LeaseLost.
     """
     async with runtime.ledger.transaction() as tx:
         # Before anything is written: who cannot check what was sealed does not take the run from those who can.
@@ -42,6 +38,20 @@ async def working(
             raise blocked(run_id, damage)
         await admit(runtime, tx, run_id)
     async with leases.hold(runtime.ledger, run_id):
+        yield
+
+
+@asynccontextmanager
+async def working(
+    runtime: Runtime, run_id: UUID, *, new: bool = False
+) -> AsyncGenerator[Run | None]:
+    """Hold a run and yield its row, or None where it has none yet; `new` is for a caller that is about to write it.
+
+    A run that was begun before is recovered first. Raises what `holding` and `recover` raise,
+    and LeaseLost soon after another has taken the run over. What trying again would meet again marks the run failed, with
+    the reason; what a person can mend marks it blocked; a lost database or lease leaves it as it is, to be resumed.
+    """
+    async with holding(runtime, run_id):
         run = None if new else await _taken_up(runtime, run_id)
         try:
             # LangGraph's own statements fail with the driver's errors.

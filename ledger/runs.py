@@ -27,6 +27,7 @@ _CREATE, _GET, _LIST, _MATCHING = (
     _SQL["RunsByPrefix"],
 )
 _SET_STATUS, _SET_PHASE, _SET_CORPUS = _SQL["SetStatus"], _SQL["SetPhase"], _SQL["SetCorpus"]
+_SET_OPTIONS = _SQL["SetOptions"]
 _WAS_RECORDED = _SQL["RunWasRecorded"]
 _COMPLETE, _CANCEL, _CLOSE = _SQL["CompleteRun"], _SQL["CancelRun"], _SQL["CloseReviews"]
 
@@ -166,6 +167,20 @@ async def set_phase(tx: Transaction, run_id: UUID, phase: str) -> None:
 async def set_corpus(tx: Transaction, run_id: UUID, corpus_artifact: str) -> None:
     """Say which documents a run researches: the manifest stays what it was at the first call."""
     await tx.run(_SET_CORPUS, run_id=run_id, corpus_artifact=corpus_artifact)
+
+
+async def change_model(tx: Transaction, run: Run, model: str) -> None:
+    """Have another model think for a run from now on; raises IllegalTransition if it is finished."""
+    options = {**run.options, "model": model}
+    packed = tx.pack({"question": run.question, "options": options})
+    await tx.one(_SET_OPTIONS, run_id=run.run_id, **packed)
+    await audit.append(tx, run.run_id, "model_changed", {"from": run.options["model"], "to": model})
+
+
+async def models_before(tx: Transaction, run_id: UUID) -> list[str]:
+    """Return the models that thought for a run before its present one, oldest first."""
+    entries = await audit.entries(tx, run_id)
+    return [entry.detail["from"] for entry in entries if entry.event == "model_changed"]
 
 
 async def complete(tx: Transaction, run_id: UUID, report_artifact: str) -> None:

@@ -4,6 +4,7 @@ A sentence that its quotes do not support is left out and named. The report's ci
 """
 
 import json
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 from uuid import UUID
@@ -44,7 +45,7 @@ async def check(resources: Resources, state: ResearchState, runtime: Runtime[Run
         noted = await notes.kept(tx, products)
         material = Material(
             question=run.question,
-            disclosure=researcher.disclosure,
+            disclosure=_disclosure(researcher, await runs.models_before(tx, run_id)),
             draft=replace(draft, notes=(*noted, *draft.notes, *researcher.notes)),
             verdicts=verdicts,
             evidence=quoted,
@@ -69,6 +70,16 @@ async def check(resources: Resources, state: ResearchState, runtime: Runtime[Run
             "citations": len(report.citations),
         },
     }
+
+
+def _disclosure(researcher: Researcher, before: Sequence[str]) -> str:
+    """Return how the report was made; where its model was changed, none of them alone can say it."""
+    if not before:
+        return researcher.disclosure
+    return (
+        f"More than one worked on this report: {', '.join(before)}, then {researcher.name}. Each sentence was checked against"
+        " the exact quotes that it cites, and what they do not support was left out."
+    )
 
 
 async def _verdicts(

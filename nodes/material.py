@@ -113,6 +113,17 @@ class Claim:
     quotes: tuple[str, ...]
     confidence: float
     source_ids: tuple[str, ...] = ()
+    #: The findings that a statement of the working summary stands for; none for a claim that was recorded.
+    sums_up: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Statement:
+    """What a working summary says of findings of one task that a report has no room for."""
+
+    task_id: str
+    text: str
+    finding_ids: tuple[str, ...]
 
 
 @dataclass(frozen=True, slots=True)

@@ -151,6 +151,10 @@ class Researchers(Protocol):
         """Say who thinks under this name; raises BadInput where nobody does."""
         ...
 
+    def leaves(self, model: str) -> bool:
+        """Tell whether what it reads goes to another machine; raises BadInput."""
+        ...
+
     async def check_now(self, model: str) -> str:
         """Say the same, and what its endpoint says of model and key now; raises CredentialRefused, too."""
         ...

@@ -14,6 +14,7 @@ from nodes.material import Disagreement, Draft
 from nodes.options import RunOptions
 from nodes.resources import Resources, run_id_of
 from nodes.state import ResearchState, Update
+from nodes.summary import material_of
 
 
 async def synthesize(
@@ -29,11 +30,12 @@ async def synthesize(
         ]
         summary = json.loads(await artifacts.get(tx, products["summary"]))
         claims = await recorded.claims(tx, run_id)
-    used = set(summary["findings"])
+    given = material_of(summary, claims)
+    used = {name for claim in given for name in claim.sums_up or (claim.finding_id,)}
     draft = await resources.researchers.of(run, "@synthesize").synthesize(
         run.question,
         [recorded.as_task(task, run.question) for task in planned],
-        [claim for claim in claims if claim.finding_id in used],
+        given,
         [gap for task in planned for gap in task.gaps],
     )
     async with resources.ledger.transaction(run_id) as tx:

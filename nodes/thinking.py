@@ -18,6 +18,7 @@ from ledger.requests import Request
 from ledger.spending import Spent
 from nodes.budgets import RESERVE, Budget, BudgetSpent
 from nodes.clock import Clock, SystemClock
+from nodes.models.answers import usage_in
 from nodes.models.base import Ask, Message
 from nodes.models.courses import Course, Patience
 from nodes.models.endpoints import Endpoint
@@ -202,11 +203,18 @@ class Thinker:
         return None
 
     async def _counting(self, asked: Ask) -> Received:
+        """Make the call when the rate allows it, and count what it used."""
+        model = self.endpoint.model
+        expected = await model.tokens(asked) + asked.answer_tokens_max
+        taken = await self.endpoint.rate.take(expected, self.clock)
         try:
-            return await self.endpoint.model.receive(asked)
+            received = await model.receive(asked)
         except ModelError as error:
             error.spent = self.endpoint.cost_of(error.usage)
+            taken.cost(error.usage)
             raise
+        taken.cost(usage_in(received))
+        return received
 
     def _understood(self, asked: Ask, received: Received, left_out: int) -> Answer:
         try:

@@ -16,6 +16,7 @@ from graph.cli.output import say
 from graph.cluster import EmbeddedPostgresFailed
 from graph.errors import (
     CannotMigrate,
+    ModelChangeRefused,
     RetryRefused,
     RunBlocked,
     RunLeft,
@@ -116,6 +117,7 @@ _BY_ERROR: tuple[tuple[type[Exception], Code], ...] = (
             SettlementRefused,
             NotText,
             RetryRefused,
+            ModelChangeRefused,
         )
     ),
     (LedgerError, Code.FAILED),

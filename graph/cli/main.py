@@ -9,7 +9,7 @@ from typing import Annotated
 
 import typer
 
-from graph.cli import control, effects, look, operate, review, run, upgrade
+from graph.cli import control, effects, histories, look, operate, review, run, upgrade
 from graph.cli.exits import translated
 from graph.cli.output import prepare_streams, put_text
 from nodes.options import BadInput
@@ -21,7 +21,7 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
-for family in (run, look, review, effects, control, operate, upgrade):
+for family in (run, look, review, effects, control, operate, upgrade, histories):
     app.add_typer(family.app)
 
 

@@ -152,14 +152,30 @@ def run(
 
 
 @app.command(rich_help_panel=PANEL)
-def resume(run: RunName, *, as_json: AsJson = False) -> None:
+def resume(
+    run: RunName,
+    *,
+    model: Annotated[
+        str | None,
+        typer.Option(
+            metavar="NAME", help="Who thinks from now on; unset: who did. What was accepted stays."
+        ),
+    ] = None,
+    by: Annotated[
+        str | None,
+        typer.Option("--as", metavar="WHO", help="Who wants the other model, for the audit log."),
+    ] = None,
+    as_json: AsJson = False,
+) -> None:
     """Go on with a run that was interrupted, killed, paused for a review or failed.
 
     No finished call is made again. A finished run is only shown. Exit codes as of `perdure run`.
     """
+    if by is not None and model is None:
+        raise BadInput("--as says who wants another model: add --model NAME")
     loaded = settings()
     with watch() as watched, resumable(watched, run):
-        worked = asyncio.run(working.resume(loaded, watched, run))
+        worked = asyncio.run(working.resume(loaded, watched, run, model, by))
     tell(worked, as_json=as_json)
 
 

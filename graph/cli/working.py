@@ -46,11 +46,13 @@ async def start(
         return await _worked(runtime, await start_run(runtime, question, options, run_id))
 
 
-async def resume(settings: Settings, progress: Progress, name: str) -> Worked:
+async def resume(
+    settings: Settings, progress: Progress, name: str, model: str | None, by: str | None
+) -> Worked:
     """Go on with the run that a person means by its id or the beginning of it; raises as `resume_run` does."""
     async with _drained(settings, progress) as runtime:
         run = await find_run(runtime, name)
-        return await _worked(runtime, await resume_run(runtime, run.run_id))
+        return await _worked(runtime, await resume_run(runtime, run.run_id, model=model, by=by))
 
 
 async def retried(

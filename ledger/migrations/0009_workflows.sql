@@ -1,5 +1,4 @@
--- Expands. Which workflows worked here, and which runs the workers take. Only tables and functions are new: code that knows neither
--- works on beside code that does.
+-- Expands. Which workflows worked here, and which runs the workers take: code that knows neither works on beside code that does.
 
 -- What a workflow looks like, by the fingerprint that runs and checkpoints bear: whoever meets a run of another one can say
 -- how that differs, without its code. Never trusted: a topology that does not have its fingerprint is none.

@@ -37,7 +37,7 @@ SELECT operation.operation_id, attempt.number, attempt.result_artifact,
   FROM ledger.attempts AS attempt
   JOIN ledger.operations AS operation USING (tenant, run_id, operation_id)
  WHERE tenant = %(tenant)s AND run_id = %(run_id)s AND operation_id <> %(operation_id)s
-   AND attempt.settings ->> 'form' = %(form)s AND attempt.settings ->> 'reused' IS NULL
+   AND attempt.settings ? 'form' AND attempt.settings ->> 'form' = %(form)s AND attempt.settings ->> 'reused' IS NULL
    AND (attempt.number = operation.accepted_attempt
         OR (operation.accepted_attempt IS NULL AND attempt.outcome = 'started'
             AND attempt.received_artifact IS NOT NULL))

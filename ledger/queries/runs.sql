@@ -46,6 +46,11 @@ UPDATE ledger.runs SET phase = %(phase)s, updated_at = clock_timestamp()
 UPDATE ledger.runs SET corpus_artifact = %(corpus_artifact)s, updated_at = clock_timestamp()
  WHERE tenant = %(tenant)s AND run_id = %(run_id)s AND corpus_artifact IS NULL;
 
+-- name: SetOptions :one
+UPDATE ledger.runs SET key_id = %(key_id)s, body = %(body)s, updated_at = clock_timestamp()
+ WHERE tenant = %(tenant)s AND run_id = %(run_id)s AND status IN ('running', 'paused', 'blocked', 'failed')
+RETURNING run_id;
+
 -- name: CompleteRun :one
 -- running -> completed
 UPDATE ledger.runs

@@ -34,6 +34,11 @@ class _Kept(BaseModel):
     fingerprint: str | None
 
 
+def usage_in(received: Received) -> Usage:
+    """Return what an answer used, whatever it says."""
+    return _Kept.model_validate_json(received.content).usage
+
+
 def understood(ask: Ask, received: Received) -> Reply:
     """Return what was received as a value of the schema of its ask.
 

@@ -12,7 +12,14 @@ from urllib.parse import urlsplit
 #: A smaller context holds no question of ours with its answer.
 CONTEXT_TOKENS_MIN = 1_024
 
+_HERE = frozenset({"localhost", "127.0.0.1", "::1"})
+
 Family: TypeAlias = Literal["kimi", "openai"]
+
+
+def is_here(place: str) -> bool:
+    """Tell whether a place (host, perhaps with a port) is this machine."""
+    return urlsplit(f"//{place}").hostname in _HERE
 
 
 class UnknownProfile(ValueError):

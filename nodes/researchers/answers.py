@@ -18,6 +18,8 @@ REASON_MAX = 200
 SENTENCE_TOKENS = 200
 #: Evidence, or claims, that one sentence may rest on.
 SUPPORT_MAX = 3
+#: Claims that one statement of a working summary may sum up.
+SUMMED_MAX = 5
 #: An enumeration of Kimi's holds at most 1,000; more than this no model tells apart.
 NAMES_MAX = 300
 
@@ -112,6 +114,14 @@ def pairs(count: int, most: int) -> Schema:
 def kept(count: int) -> Schema:
     """Return the schema of claims to keep, the most important first."""
     return record(keep=many(one_of(names("F", count)), count, 1))
+
+
+def statements(count: int, most: int) -> Schema:
+    """Return the schema of statements, each with the claims that it rests on."""
+    statement = record(
+        text=text(SENTENCE_MAX), claims=many(one_of(names("F", count)), SUMMED_MAX, 1)
+    )
+    return record(statements=many(statement, most, 1))
 
 
 def report(tasks: int, findings: int, sentences_max: int) -> Schema:

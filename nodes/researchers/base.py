@@ -15,10 +15,14 @@ from nodes.material import (
     Draft,
     Hit,
     Passage,
+    Statement,
     Task,
     TaskDraft,
     Verdict,
 )
+
+#: About twenty printed pages of claims: what a report can be written from.
+MATERIAL_CHARACTERS_MAX = 40_000
 
 
 class Researcher(Protocol):
@@ -47,6 +51,11 @@ class Researcher(Protocol):
     @property
     def outside(self) -> bool:
         """Whether what it reads leaves this machine: then what policy calls sensitive is withheld from it."""
+        ...
+
+    @property
+    def material_characters(self) -> int:
+        """How many characters of claims it can write a report from."""
         ...
 
     async def used_up(self) -> str | None:
@@ -92,6 +101,10 @@ class Researcher(Protocol):
 
     async def condense(self, question: str, claims: Sequence[Claim], keep: int) -> tuple[str, ...]:
         """Return all claims' finding ids, those first that a report of about `keep` claims needs most."""
+        ...
+
+    async def summarize(self, task: Task, claims: Sequence[Claim]) -> tuple[Statement, ...]:
+        """Return statements on these claims of a task, which a report has no room for; none where it writes none."""
         ...
 
     async def synthesize(

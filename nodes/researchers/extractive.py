@@ -19,11 +19,12 @@ from nodes.material import (
     Hit,
     Passage,
     Quote,
+    Statement,
     Task,
     TaskDraft,
     Verdict,
 )
-from nodes.researchers.base import Researcher
+from nodes.researchers.base import MATERIAL_CHARACTERS_MAX, Researcher
 from nodes.researchers.contradictions import disagreeing
 from nodes.researchers.facets import plan_tasks, subject_of
 from nodes.researchers.keywords import Keyword, read_question
@@ -61,6 +62,12 @@ class ExtractiveResearcher(Researcher):
     def disclosure(self) -> str:
         """Say that no model wrote the report."""
         return _DISCLOSURE
+
+    @property
+    @override
+    def material_characters(self) -> int:
+        """Return as much as people read."""
+        return MATERIAL_CHARACTERS_MAX
 
     @property
     @override
@@ -150,6 +157,11 @@ class ExtractiveResearcher(Researcher):
     async def condense(self, question: str, claims: Sequence[Claim], keep: int) -> tuple[str, ...]:
         """Keep the order: by task, the most confident first."""
         return tuple(claim.finding_id for claim in claims)
+
+    @override
+    async def summarize(self, task: Task, claims: Sequence[Claim]) -> tuple[Statement, ...]:
+        """Say nothing: what it says stands in a document word for word."""
+        return ()
 
     @override
     async def synthesize(

@@ -8,11 +8,11 @@ from ledger.db import Ledger
 from ledger.runs import Run
 from nodes.clock import Clock, SystemClock
 from nodes.models.courses import Patience
-from nodes.models.endpoints import Endpoint, Endpoints
+from nodes.models.endpoints import Endpoints
 from nodes.models.errors import UnknownModel
 from nodes.models.listing import known_now
 from nodes.models.outcomes import QUESTIONS
-from nodes.models.profile import Profile
+from nodes.models.profile import Profile, is_here
 from nodes.options import BadInput, RunOptions
 from nodes.researchers.base import Researcher
 from nodes.researchers.extractive import NAME, VERSION, ExtractiveResearcher
@@ -21,7 +21,6 @@ from nodes.thinking import Allowance, Thinker
 
 #: The steps that write and check the report: they may use what branches leave.
 _OF_THE_RUN = frozenset({"@plan", "@dispatch", "@compact", "@synthesize", "@check", "@revise"})
-_HERE = frozenset({"localhost", "127.0.0.1", "::1"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,7 +49,7 @@ class KnownResearchers:
             self.patience,
             self.clock,
         )
-        return ModelResearcher(thinker, leaves=_leaves(endpoint))
+        return ModelResearcher(thinker, leaves=not is_here(endpoint.model.profile.place))
 
     def check(self, model: str) -> str:
         """Say who thinks under this name; raises BadInput."""
@@ -58,6 +57,10 @@ class KnownResearchers:
             return f"{model} {VERSION}"
         profile = self.endpoints.of(model).model.profile
         return f"{model} at {urlsplit(profile.base_url).hostname}"
+
+    def leaves(self, model: str) -> bool:
+        """Tell whether what this model reads goes to another machine; raises BadInput."""
+        return model != NAME and not is_here(self.endpoints.of(model).model.profile.place)
 
     async def check_now(self, model: str) -> str:
         """Ask the endpoint for model and key, and say what `perdure doctor` found out about it.
@@ -80,8 +83,3 @@ class KnownResearchers:
         told = [f"{name} {kept[name].verdict}" for name in QUESTIONS if name in kept]
         left = [name for name in QUESTIONS if name not in kept]
         return ", ".join([*told, *(f"{name} not verified" for name in left)])
-
-
-def _leaves(endpoint: Endpoint) -> bool:
-    """Tell whether what is asked goes to another machine."""
-    return urlsplit(endpoint.model.profile.base_url).hostname not in _HERE

@@ -6,12 +6,10 @@ asked (its budget is used up, its answer is refused or of no use) the work goes 
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TypeVar
 
 from typing_extensions import override
 
 from ledger.canonical import canonical, digest
-from ledger.errors import CredentialRefused, OperationFailed
 from nodes.material import (
     Assessment,
     Claim,
@@ -20,38 +18,37 @@ from nodes.material import (
     Draft,
     Hit,
     Passage,
+    Statement,
     Task,
     TaskDraft,
     Verdict,
 )
 from nodes.researchers import answers, said
-from nodes.researchers.base import Researcher
+from nodes.researchers.base import MATERIAL_CHARACTERS_MAX, Researcher
 from nodes.researchers.extractive import ExtractiveResearcher
-from nodes.researchers.numbered import claim_lines, hit_lines, one_line, quote_lines, sentences_of
+from nodes.researchers.noting import Noting
+from nodes.researchers.numbered import (
+    claim_lines,
+    hit_lines,
+    named,
+    one_line,
+    quote_lines,
+    sentences_of,
+)
 from nodes.researchers.verdicts import judge, unfounded
-from nodes.thinking import Answered, Thinker, Wanted
+from nodes.thinking import Wanted
 
-T = TypeVar("T")
 QUERIES_MAX, CLAIMS_MAX, GAPS_MAX, PAIRS_MAX, SENTENCES_MAX, ROUNDS_MAX = 4, 8, 4, 12, 12, 2
+STATEMENTS_MAX = 8
 # Tokens of an answer: a list of short lines, a list of sentences, a report.
 _SHORT, _LONG, _REPORT = 512, 2_048, 8_192
 
 
 @dataclass
-class ModelResearcher(Researcher):
+class ModelResearcher(Noting, Researcher):
     """Thinks with a language model about one task of a run, or about the whole of it."""
 
-    thinker: Thinker
-    #: Whether what the model reads leaves this machine.
-    leaves: bool = True
-    _notes: list[str] = field(default_factory=list[str])
     _plain: ExtractiveResearcher = field(default_factory=ExtractiveResearcher)
-
-    @property
-    @override
-    def name(self) -> str:
-        """The model's name."""
-        return self.thinker.endpoint.model.name
 
     @property
     @override
@@ -70,17 +67,11 @@ class ModelResearcher(Researcher):
 
     @property
     @override
-    def outside(self) -> bool:
-        return self.leaves
-
-    @property
-    @override
-    def notes(self) -> Sequence[str]:
-        return tuple(dict.fromkeys(self._notes))
-
-    @override
-    async def used_up(self) -> str | None:
-        return await self.thinker.used_up()
+    def material_characters(self) -> int:
+        """Return what the prompt of a report holds: claims and, about as long, their quotes; three bytes to a token."""
+        context = self.thinker.endpoint.model.profile.context_tokens
+        room = context - min(_REPORT, self.thinker.answer_tokens_max)
+        return min(MATERIAL_CHARACTERS_MAX, room * 3 // 4)
 
     @override
     async def plan(
@@ -230,10 +221,32 @@ class ModelResearcher(Researcher):
         return tuple(dict.fromkeys([*named, *rest]))
 
     @override
+    async def summarize(self, task: Task, claims: Sequence[Claim]) -> tuple[Statement, ...]:
+        shown = self._nameable(claims)
+        most = answers.fitting(STATEMENTS_MAX, self.thinker.answer_tokens_max)
+        wanted = Wanted(
+            "statements",
+            {"task": task.question, "claims": [claim.finding_id for claim in shown]},
+            lambda count: answers.statements(count, most),
+            _LONG,
+            {"task": task.question, "question": task.run_question, "statements_max": str(most)},
+            claim_lines(shown),
+        )
+        if (answer := await self._ask(wanted)) is None:
+            return ()
+        kept, dropped = said.statements(answer.value["statements"], task, shown)
+        if dropped:
+            self._notes.append(
+                f"{dropped} statements of the working summary of task {task.task_id} were dropped: its claims do not say them"
+            )
+        return kept
+
+    @override
     async def synthesize(
         self, question: str, tasks: Sequence[Task], claims: Sequence[Claim], gaps: Sequence[str]
     ) -> Draft:
-        plain = await self._plain.synthesize(question, tasks, claims, gaps)
+        recorded = [claim for claim in claims if not claim.sums_up]
+        plain = await self._plain.synthesize(question, tasks, recorded, gaps)
         shown = self._nameable(claims)
         if not shown or not tasks:
             return plain
@@ -243,7 +256,7 @@ class ModelResearcher(Researcher):
             {
                 "question": question,
                 "tasks": [task.task_id for task in tasks],
-                "claims": [claim.finding_id for claim in shown],
+                "claims": [named(claim) for claim in shown],
                 "gaps": list(gaps),
             },
             lambda count: answers.report(len(tasks), count, most),
@@ -275,26 +288,3 @@ class ModelResearcher(Researcher):
         if answer is None or answer.left_out:
             return Verdict.NOT_CHECKED
         return Verdict(answer.value["verdict"])
-
-    def _nameable(self, pieces: Sequence[T]) -> list[T]:
-        """Return the first pieces, as many as can be named in one answer; of the others a note is made."""
-        if (beyond := len(pieces) - answers.NAMES_MAX) > 0:
-            self._notes.append(
-                f"{beyond} of {len(pieces)} pieces of material were not shown to the model"
-            )
-        return list(pieces)[: answers.NAMES_MAX]
-
-    async def _ask(self, wanted: Wanted) -> Answered | None:
-        """Return the answer, or None where there is none to be had; the reason stands in `notes`."""
-        try:
-            answer = await self.thinker.ask(wanted)
-        except CredentialRefused:
-            raise
-        except OperationFailed as error:
-            self._notes.append(f"{wanted.prompt}: {error.reason}")
-            return None
-        if answer.left_out:
-            self._notes.append(
-                f"{wanted.prompt}: {answer.left_out} of {len(wanted.pieces)} pieces of material did not fit the model"
-            )
-        return answer

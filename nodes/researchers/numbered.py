@@ -52,7 +52,17 @@ def quote_lines(quotes: Sequence[str]) -> list[str]:
 def claim_lines(claims: Sequence[Claim]) -> list[str]:
     """Return claims as numbered lines, with the quotes that they rest on."""
     return [
-        f"F{at} (task {claim.task_id}): {one_line(claim.text)}\n"
-        f"    rests on: {' | '.join(map(one_line, claim.quotes))}"
+        f"F{at} (task {claim.task_id}): {one_line(claim.text)}\n    {_rests_on(claim)}"
         for at, claim in enumerate(claims, start=1)
     ]
+
+
+def named(claim: Claim) -> Json:
+    """Return what names a claim: its finding, or what a statement sums up and its words."""
+    return [*claim.sums_up, claim.text] if claim.sums_up else claim.finding_id
+
+
+def _rests_on(claim: Claim) -> str:
+    if claim.sums_up:
+        return f"sums up {len(claim.sums_up)} claims that are not shown"
+    return f"rests on: {' | '.join(map(one_line, claim.quotes))}"

@@ -9,11 +9,14 @@ from nodes.material import (
     Disagreement,
     DraftSection,
     DraftSentence,
+    Statement,
     Task,
     TaskDraft,
+    Verdict,
 )
 from nodes.researchers.answers import place
 from nodes.researchers.numbered import Sentence, one_line
+from nodes.researchers.verdicts import judge, unfounded
 
 _CONFIDENCE: Mapping[str, float] = {"high": 0.9, "medium": 0.6, "low": 0.3}
 
@@ -54,6 +57,27 @@ def pairs(
             known.add(frozenset((one, other)))
             found.append(Disagreement((one, other), pair["reason"]))
     return tuple(found)
+
+
+def statements(
+    said: Sequence[Any], task: Task, shown: Sequence[Claim]
+) -> tuple[tuple[Statement, ...], int]:
+    """Return the statements of a working summary, each once, and how many were dropped.
+
+    One is dropped that has a number or a name which stands in none of its claims, or that they contradict.
+    """
+    kept: dict[str, Statement] = {}
+    for each in said:
+        resting = [shown[place(name)] for name in dict.fromkeys(each["claims"])]
+        text, given = one_line(each["text"]), [text for one in resting for text in _texts(one)]
+        if not unfounded(text, given) and judge(text, given) is not Verdict.CONTRADICTED:
+            names = tuple(claim.finding_id for claim in resting)
+            kept.setdefault(text, Statement(task.task_id, text, names))
+    return tuple(kept.values()), len({one_line(each["text"]) for each in said}) - len(kept)
+
+
+def _texts(claim: Claim) -> Sequence[str]:
+    return (claim.text, *claim.quotes)
 
 
 def sections(

@@ -41,12 +41,7 @@ class Corpus:
         folder = cache / f"{corpus_artifact.removeprefix('sha256:')}-{INDEX_VERSION}"
         index = await _index(ledger, manifest, folder)
         documents = {document.uri: document for document in manifest.documents}
-        identity: dict[str, Json] = {
-            "name": "corpus",
-            "corpus": corpus_artifact,
-            "index": INDEX_VERSION,
-        }
-        return cls(manifest, documents, index, identity)
+        return cls(manifest, documents, index, identity_of(corpus_artifact))
 
     def search(self, query: str, limit: int) -> Local[SearchResult]:
         """Return the call that finds the best passages for a query."""
@@ -73,6 +68,11 @@ class Corpus:
                 extractor=document.extractor,
             )
         )
+
+
+def identity_of(corpus_artifact: str) -> dict[str, Json]:
+    """Return what identifies a corpus as a tool: its documents, and how they are searched."""
+    return {"name": "corpus", "corpus": corpus_artifact, "index": INDEX_VERSION}
 
 
 async def _index(ledger: Ledger, manifest: Manifest, folder: Path) -> CorpusIndex:

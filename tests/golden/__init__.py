@@ -1,1 +1,1 @@
-"""Releases and recorded histories: what earlier versions were and did, only ever added to."""
+"""Releases, and histories of real runs of them, which every later version has to replay; only ever added to."""

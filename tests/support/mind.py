@@ -63,6 +63,17 @@ def _assess(asked: str) -> dict[str, Any]:
     return {"answered": found, "queries": [], "gaps": [] if found else [_after("The task", asked)]}
 
 
+def _statements(asked: str) -> dict[str, Any]:
+    claims = _LINE.findall(asked)
+    # Of each five claims, what the first of them says.
+    joined = [claims[at : at + 5] for at in range(0, len(claims), 5)][:2]
+    return {
+        "statements": [
+            {"text": part[0][2][:600], "claims": [name for name, _, _ in part]} for part in joined
+        ]
+    }
+
+
 def _synthesize(asked: str) -> dict[str, Any]:
     claims = _LINE.findall(asked)
     names = [name for name, _ in _TASK.findall(asked)]
@@ -95,6 +106,7 @@ _ANSWERS = {
     "gaps": lambda _: {"tasks": []},
     "conflicts": lambda _: {"pairs": []},
     "summary": lambda asked: {"keep": [name for name, _, _ in _LINE.findall(asked)]},
+    "statements": _statements,
     "synthesize": _synthesize,
     "check": _check,
 }

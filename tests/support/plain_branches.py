@@ -15,13 +15,13 @@ from langgraph.graph import END, START, StateGraph
 from langgraph.types import Send
 
 from nodes.assess import ROUNDS_MAX
-from nodes.compact import MATERIAL_CHARACTERS_MAX, chosen
+from nodes.compact import chosen
 from nodes.found import PLACES_MAX
 from nodes.material import Claim, Document, Hit, Task
 from nodes.options import TASKS_MAX
 from nodes.publish import write_whole
 from nodes.read import DOCUMENTS_MAX
-from nodes.researchers.base import Researcher
+from nodes.researchers.base import MATERIAL_CHARACTERS_MAX, Researcher
 from nodes.search import HITS_MAX
 from nodes.tools.passages import Readable, merge_hits
 from nodes.tools.reading import passages_of

@@ -55,6 +55,10 @@ class Always:
         """Say its name."""
         return self.researcher.name
 
+    def leaves(self, model: str) -> bool:
+        """Say where it thinks."""
+        return self.researcher.outside
+
     async def check_now(self, model: str) -> str:
         """Say its name."""
         return self.check(model)
