@@ -133,10 +133,47 @@ def check(builder: StateGraph[Any, Any, Any, Any], new: Sleeping) -> None:
             raise CannotMigrate(f"channel {name} is not one of this version")
         else:
             _check_type(name, builder.channels[name], value)
+    _check_joins(builder, new)
     try:
         RunOptions.model_validate(new.options)
     except ValidationError as error:
         raise CannotMigrate(f"its options are none of this version: {_told(error)}") from error
+
+
+def _check_joins(builder: StateGraph[Any, Any, Any, Any], new: Sleeping) -> None:
+    """See that no join waits for ever: whoever comes to one meets all others that it waits for."""
+    come = _ahead(builder, new)
+    for starts, end in builder.waiting_edges:
+        there = come | _arrived(new, starts, end)
+        if there & set(starts) and (missing := sorted(set(starts) - there)):
+            raise CannotMigrate(
+                f"{end} would wait for {', '.join(missing)} for ever: no next step leads there"
+            )
+
+
+def _ahead(builder: StateGraph[Any, Any, Any, Any], new: Sleeping) -> set[str]:
+    """Return the nodes that the run may still come to, the next ones among them."""
+    come: set[str] = set()
+    more = {each.node for each in new.next}
+    while more - come:
+        come |= more
+        more = {end for start, end in builder.edges if start in come}
+        more |= {
+            end
+            for starts, end in builder.waiting_edges
+            if set(starts) <= come | _arrived(new, starts, end)
+        }
+        for name in come & builder.branches.keys():
+            for router in builder.branches[name].values():
+                # A router that does not say where it leads may lead anywhere.
+                more |= set(router.ends.values() if router.ends else builder.nodes)
+        for name in come & builder.nodes.keys():
+            more |= set(builder.nodes[name].ends or ())
+    return come
+
+
+def _arrived(new: Sleeping, starts: Sequence[str], end: str) -> set[str]:
+    return set(new.values.get(f"join:{'+'.join(starts)}:{end}", ()))
 
 
 def _check_type(name: str, channel: Any, value: Any) -> None:

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from io import StringIO
 
 from graph.cli.exits import Code, translated
-from graph.errors import UnknownWorkflow
+from graph.errors import CannotMigrate, UnknownWorkflow
 from graph.runs import decide, outcome, resume_run
 from graph.runtime import Runtime
 from graph.upgrading import upgrade_run
@@ -58,11 +58,7 @@ async def refused(stopped: Stopped, stop: Stop, kind: Kind, server_url: str) -> 
                 case.expect("exit code", _exit_code(error), Code.BLOCKED)
             case.expect("became", case.became, "completed" if stop.is_done else "refused")
             case.expect("upgrade", (await upgrade_run(runtime, stop.run_id)).became, _UPGRADE[stop.is_done])  # fmt: skip
-            status = (await outcome(runtime, stop.run_id)).run.status
-            case.expect("status", status, "completed" if stop.is_done else "blocked")
-            case.expect("reviews", await _reviews(runtime, stop), list(stop.reviews))
-    case.expect("calls", outside.world.asked, list(stop.asked))
-    case.expect("effects", outside.place.effects, stop.carried_out)
+            await _untouched(case, stopped, runtime)
     return case
 
 
@@ -78,6 +74,16 @@ def _exit_code(error: Exception) -> int:
             return int(end.code or 0)
 
 
+async def _untouched(case: Case, stopped: Stopped, runtime: Runtime) -> None:
+    """See that a run that was refused stands as it stood, and that nobody outside heard of it."""
+    stop, outside = case.stop, stopped.outside
+    status = (await outcome(runtime, stop.run_id)).run.status
+    case.expect("status", status, "completed" if stop.is_done else "blocked")
+    case.expect("reviews", await _reviews(runtime, stop), list(stop.reviews))
+    case.expect("calls", outside.world.asked, list(stop.asked))
+    case.expect("effects", outside.place.effects, stop.carried_out)
+
+
 async def continued(stopped: Stopped, stop: Stop, kind: Kind, server_url: str) -> Case:
     """Migrate to the version of the change, approve what is asked, and go on to the end."""
     case, outside = Case(stop), stopped.outside
@@ -87,11 +93,17 @@ async def continued(stopped: Stopped, stop: Stop, kind: Kind, server_url: str) -
         async with opened(stop.trial, url, kind.versioned) as runtime:
             try:
                 case.became = await _worked(runtime, stop)
+            except CannotMigrate:
+                case.became = "refused"
+                await _untouched(case, stopped, runtime)
+                return case
             except LedgerError as error:
                 case.became = type(error).__name__
                 case.problems.append(str(error))
+                return case
             await _judge(case, stopped, runtime)
-    case.expect("nodes that are new", dict(RAN), dict(_due(stop, kind)))
+    if kind.runs:
+        case.expect("nodes that are new", dict(RAN), dict(_due(stop, kind)))
     return case
 
 

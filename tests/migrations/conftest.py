@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.migrations.kinds import KINDS
 from tests.migrations.stops import Stopped, stops_of
 from tests.support.nasty_webhook import NastyWebhook
 from tests.support.search_server import SearchServer
@@ -26,6 +27,7 @@ def stopped(
         forks = stack.enter_context(fork_server(folder / "socket"))
         search = stack.enter_context(SearchServer().running())
         place = stack.enter_context(NastyWebhook().running()).place("taken")
+        wanted = None if WHOLE else {kind.telling for kind in KINDS}
         yield stops_of(
-            server_url, template, forks, search, place, folder / "home", stack, is_whole=WHOLE
+            server_url, template, forks, search, place, folder / "home", stack, wanted=wanted
         )

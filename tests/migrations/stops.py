@@ -6,7 +6,7 @@ another; both take the POST and cut the answer, so that from the first review on
 
 import asyncio
 from collections import Counter
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Collection
 from contextlib import ExitStack, asynccontextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -49,10 +49,11 @@ class Stop:
 
     number: int
     name: str
+    #: Its copy; empty where none was wanted.
     database: str
     trial: Trial
     steps: tuple[str, ...]
-    #: Of the branches that were out, how many checkpoints were stored.
+    #: How many checkpoints of branches were stored.
     inside: int
     asked: tuple[str, ...]
     answered: frozenset[str]
@@ -112,7 +113,8 @@ class Maker:
     stack: ExitStack
     outside: Outside
     trial: Trial
-    is_whole: bool
+    #: The names of the stops that are wanted; None for every one.
+    wanted: Collection[str] | None
     stops: list[Stop]
 
     async def work(self) -> Observed:
@@ -124,7 +126,7 @@ class Maker:
             at_send = steps == ("publish",) and not doubtful
             point = FaultPoint.AFTER_SEND if at_send else FaultPoint.AFTER_CHECKPOINT
             doubtful = doubtful or at_send
-            kill_at = 1 if self.is_whole else self._patience()
+            kill_at = 1 if self.wanted is None else self._patience()
             ended = await self.forks.run(replace(trial, kill_at=kill_at, kill_point=point))
             if ended.killed:
                 await self._copy("in doubt" if at_send else "")
@@ -167,6 +169,9 @@ class Maker:
         url = self.trial.database_url
         assert url is not None
         stop = await self._looked_at(url, told)
+        if self.wanted is not None and stop.name not in self.wanted:
+            self.stops.append(stop)
+            return
         name = urlsplit(url).path.removeprefix("/")
         copied = self.stack.enter_context(temporary_database(self.server_url, template=name))
         self.stops.append(replace(stop, database=urlsplit(copied).path.removeprefix("/")))
@@ -214,9 +219,9 @@ def _name(status: str, steps: tuple[str, ...], told: str) -> str:
 
 
 async def made(
-    server_url: str, template: str, forks: ForkServer, search: SearchServer, place: Place, home: Path, stack: ExitStack, *, is_whole: bool
+    server_url: str, template: str, forks: ForkServer, search: SearchServer, place: Place, home: Path, stack: ExitStack, *, wanted: Collection[str] | None
 ) -> Stopped:  # fmt: skip
-    """Make all the stops, or of those inside branches only some."""
+    """Make all the stops, or only those of these names."""
     url = stack.enter_context(temporary_database(server_url, template=template))
     run_id = str(new_run_id())
     world = search.world(run_id)
@@ -240,15 +245,13 @@ async def made(
         )
     world.asked.clear()
     world.answered.clear()
-    maker = Maker(server_url, forks, stack, Outside(world, place), trial, is_whole, [])
+    maker = Maker(server_url, forks, stack, Outside(world, place), trial, wanted, [])
     end = await maker.work()
     return Stopped(maker.stops, maker.outside, end, Counter(place.effects))
 
 
 def stops_of(
-    server_url: str, template: str, forks: ForkServer, search: SearchServer, place: Place, home: Path, stack: ExitStack, *, is_whole: bool
+    server_url: str, template: str, forks: ForkServer, search: SearchServer, place: Place, home: Path, stack: ExitStack, *, wanted: Collection[str] | None
 ) -> Stopped:  # fmt: skip
     """Make the stops, for a fixture of a whole module."""
-    return asyncio.run(
-        made(server_url, template, forks, search, place, home, stack, is_whole=is_whole)
-    )
+    return asyncio.run(made(server_url, template, forks, search, place, home, stack, wanted=wanted))

@@ -5,14 +5,14 @@ In the suite each kind is tried where it misleads most; `make changes` tries eac
 
 from collections import Counter
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import pytest
 from typing_extensions import override
 
 from tests.migrations.cases import Case, continued, refused
 from tests.migrations.conftest import WHOLE
-from tests.migrations.kinds import KINDS, Kind
+from tests.migrations.kinds import KINDS, Kind, unchanged
 from tests.migrations.stops import Stop, Stopped
 
 
@@ -28,11 +28,16 @@ class Table:
 
     @override
     def __str__(self) -> str:
-        lines = [f"{'kind of change':38}{'without a new version':32}{'with one and its upcast':32}"]
+        headings = (
+            "without a new version",
+            "with one and its upcast",
+            "with one that does nothing",
+        )
+        lines = [f"{'kind of change':38}" + "".join(f"{each:32}" for each in headings)]
         for name, ways in self.rows.items():
             told = (
                 ", ".join(f"{number} {became}" for became, number in ways.get(way, {}).items())
-                for way in ("without", "with")
+                for way in ("without", "with", "forgotten")
             )
             lines.append(f"{name:38}" + "".join(f"{each:32}" for each in told))
         return "\n".join(lines)
@@ -46,12 +51,12 @@ def table() -> Iterator[Table]:
 
 
 def chosen(stopped: Stopped, kind: Kind) -> list[Stop]:
-    """Return the stops to try: all, or the first of the step that says most."""
+    """Return the stops to try: all, or the last of those that say most."""
     if WHOLE:
         return stopped.stops
-    first = [stop for stop in stopped.stops if stop.name == kind.telling]
-    assert first, f"no stop is called {kind.telling}"
-    return first[-1:]
+    named = [stop for stop in stopped.stops if stop.name == kind.telling]
+    assert named, f"no stop is called {kind.telling}"
+    return named[-1:]
 
 
 def wrong(cases: list[Case]) -> list[str]:
@@ -81,4 +86,18 @@ async def test_a_change_with_a_version_and_its_upcast_is_gone_on_with_correctly(
     """The same citations and effects, each review decided once, no call made again, and what is new runs once."""
     cases = [await continued(stopped, stop, kind, server_url) for stop in chosen(stopped, kind)]
     table.add(kind, "with", cases)
+    assert wrong(cases) == []
+
+
+@pytest.mark.parametrize(
+    "kind", [each for each in KINDS if each.upcast is not unchanged], ids=lambda kind: kind.name
+)
+async def test_an_upcast_that_forgets_its_change_misleads_nobody(
+    stopped: Stopped, kind: Kind, server_url: str, table: Table
+) -> None:
+    """The run is refused with nothing done, or it did not matter there."""
+    careless = replace(kind, upcast=unchanged, runs={})
+    cases = [await continued(stopped, stop, careless, server_url) for stop in chosen(stopped, kind)]
+    table.add(kind, "forgotten", cases)
+    assert {each.became for each in cases} <= {"refused", "completed"}
     assert wrong(cases) == []
