@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from graph.runs import start_run
+from graph.scaffolding import new_version
 from graph.versions import WORKFLOW_VERSION
 from tests.migrations.copies import GOES_ON, ROOT, copied, run_by
 from tests.support.runtimes import QUESTION, options, runtime_on, write_corpus
@@ -30,7 +31,8 @@ SECTIONS = sections()
 
 def in_copy(folder: Path, section: str) -> Path:
     """Make the changes of a section in a copy of the code."""
-    copied(folder)
+    # As `perdure new-version --force` does it in a checkout.
+    new_version(copied(folder), force=True)
     for kind, path, text in _BLOCK.findall(section):
         file = folder / path.replace("NNNN", _NUMBER)
         file.parent.mkdir(parents=True, exist_ok=True)
@@ -38,20 +40,7 @@ def in_copy(folder: Path, section: str) -> Path:
             file.write_text(text.replace("NNNN", _NUMBER), encoding="utf-8")
         else:
             file.write_text(changed(file.read_text(encoding="utf-8"), text), encoding="utf-8")
-    registered(folder)
     return folder
-
-
-def registered(folder: Path) -> None:
-    """Raise the version, and name the upcast, as the guide's points 2 and 3 say."""
-    versions = folder / "graph" / "versions.py"
-    line = f"WORKFLOW_VERSION: Final = {WORKFLOW_VERSION}"
-    text = versions.read_text(encoding="utf-8")
-    assert line in text
-    versions.write_text(text.replace(line, f"WORKFLOW_VERSION: Final = {WORKFLOW_VERSION + 1}"))
-    chain = folder / "graph" / "upcasts" / "__init__.py"
-    added = f"\nfrom graph.upcasts import v{_NUMBER}\n\nUPCASTS = {{**UPCASTS, {WORKFLOW_VERSION}: v{_NUMBER}.upcast}}\n"
-    chain.write_text(chain.read_text(encoding="utf-8") + added, encoding="utf-8")
 
 
 def changed(text: str, diff: str) -> str:
