@@ -261,18 +261,15 @@ def _joined(builder: Builder) -> Builder:
     made.edges.discard(("branch", "collect"))
     made.add_node("tally", _tally, input_schema=made.state_schema)
     made.add_edge(["branch", "tally"], "collect")
-    for router in made.branches["dispatch"].values():
-        path: Any = router.path
-        found = path.func
+    (router,) = made.branches.pop("dispatch").values()
+    path: Any = router.path
 
-        def route(state: Any, found: Any = found) -> Any:
-            to = found(state)
-            waves = isinstance(to, list) and to and to[0].node == "branch"
-            return [*to, "tally"] if waves else to
+    def to_branches(state: Any) -> Any:
+        to = path.func(state)
+        waves = isinstance(to, list) and to and to[0].node == "branch"
+        return [*to, "tally"] if waves else to
 
-        route.__name__ = found.__name__
-        path.func = route
-        router.ends["tally"] = "tally"  # type: ignore[index]  # a list of ends became a mapping
+    made.add_conditional_edges("dispatch", to_branches, [*(router.ends or {}), "tally"])
     return made
 
 

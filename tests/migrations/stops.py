@@ -126,7 +126,7 @@ class Maker:
             at_send = steps == ("publish",) and not doubtful
             point = FaultPoint.AFTER_SEND if at_send else FaultPoint.AFTER_CHECKPOINT
             doubtful = doubtful or at_send
-            kill_at = 1 if self.wanted is None else self._patience()
+            kill_at = self._patience()
             ended = await self.forks.run(replace(trial, kill_at=kill_at, kill_point=point))
             if ended.killed:
                 await self._copy("in doubt" if at_send else "")
@@ -144,11 +144,16 @@ class Maker:
                     return await observe(runtime.ledger, UUID(trial.run_id), self.outside.world)
 
     def _patience(self) -> int | None:
-        """Return at which checkpoint to kill where only some stops are wanted."""
+        """Return at which of the next checkpoints to kill; None for none of them."""
         if not self.stops:
-            return None
+            return 1 if self.wanted is None else None
         last = self.stops[-1]
-        return _INSIDE if "branch" in last.steps and last.inside < _INSIDE else 1
+        if last.steps == ("__start__",):
+            # Who has not begun stores the question once more.
+            return 2
+        if self.wanted is not None and "branch" in last.steps and last.inside < _INSIDE:
+            return _INSIDE
+        return 1
 
     async def _expire(self) -> None:
         """Let the lease of the dead run out, once the server has noticed that they are dead."""
