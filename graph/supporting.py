@@ -10,8 +10,10 @@ from ledger.db import Transaction
 from ledger.stamps import Stamp
 from ledger.verification import Check
 
-#: What this installation takes, whatever else it may migrate.
-HERE: Final = frozenset(Stamp(WORKFLOW_VERSION, each) for each in RELEASED[WORKFLOW_VERSION])
+#: What this installation takes, whatever else it may migrate; of a version that is not released, workers say what they take.
+HERE: Final = frozenset(
+    Stamp(WORKFLOW_VERSION, each) for each in RELEASED.get(WORKFLOW_VERSION, frozenset())
+)
 
 # A line; `perdure doctor --json` is for more.
 TOLD_MAX = 5

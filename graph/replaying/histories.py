@@ -6,6 +6,7 @@ from typing import Any, Final, Literal
 
 from langgraph.errors import GraphBubbleUp, InvalidUpdateError
 
+from graph.errors import StateInvalid
 from graph.histories import History, Kept
 from graph.replaying.bringing import brought
 from graph.replaying.comparing import check_readable, compared, compared_up
@@ -95,6 +96,8 @@ async def _at(player: Player, history: History, kept: Kept, *, shape: bool) -> i
         return await _followed(player, history, kept, shape=shape)
     except Diverged as error:
         return Divergence(kept.checkpoint_id, error.kind, str(error))
+    except StateInvalid as error:
+        return Divergence(kept.checkpoint_id, "unreadable", str(error))
     except _BROKEN as error:
         return Divergence(kept.checkpoint_id, "broken", f"{type(error).__name__}: {error}")
 

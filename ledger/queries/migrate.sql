@@ -15,7 +15,6 @@ CREATE TABLE IF NOT EXISTS ledger.schema_migrations (
     sha256     text        NOT NULL,
     applied_at timestamptz NOT NULL DEFAULT clock_timestamp()
 );
--- What only adds is recorded beside: older code, which refuses a migration that it does not know, goes on with these.
 CREATE TABLE IF NOT EXISTS ledger.schema_expansions (LIKE ledger.schema_migrations INCLUDING ALL);
 
 -- name: AppliedMigrations :many

@@ -44,9 +44,12 @@ def test_the_manifest_was_only_ever_added_to() -> None:
 
 
 def committed_forms() -> list[list[str]]:
-    """Every form of the manifest that was committed; none where there is no git, as in an unpacked archive."""
+    """Every form of the manifest that main had; none where there is no git, as in an unpacked archive.
+
+    What a branch sealed that main had not yet was not released.
+    """
     path = str(manifest.MANIFEST.relative_to(manifest.ROOT))
-    found = git("log", "--format=%H", "--", path)
+    found = git("log", "--first-parent", "--format=%H", "--", path)
     return [git("show", f"{commit}:{path}").splitlines() for commit in found.split()]
 
 

@@ -80,6 +80,7 @@ class Version:
         """Kill that worker."""
         assert self.sweeper is not None
         _killed(self.sweeper)
+        self.sweeper = None
 
 
 @pytest.fixture
@@ -87,7 +88,6 @@ def versions(tmp_path: Path) -> list[Version]:
     """The release, and what follows this code: another number, another name of a node, no way from one to the other."""
     changed = [
         ("graph/versions.py", "WORKFLOW_VERSION: Final = 2", "WORKFLOW_VERSION: Final = 3"),
-        ("graph/versions.py", "sha256:2eb6", "sha256:none"),
         ("graph/build.py", '"collect"', '"gather"'),
     ]
     return [
@@ -120,7 +120,7 @@ def test_every_run_is_finished_by_a_version_that_supports_it_and_touched_by_no_o
     chance = random.Random(SEED)
     with psycopg.connect(database_url, autocommit=True) as connection, _ended(versions):
         connection.execute(_WATCH)
-        count = _counter(connection)
+        count = _counter(connection, versions)
         # Both look for what was left from the first moment on.
         for version in versions:
             version.watch()
@@ -186,11 +186,17 @@ def test_the_release_before_works_on_todays_tables_beside_today(
     assert (resumed.code, resumed.json["status"]) == (0, "completed"), resumed.messages
 
 
-def _counter(connection: "psycopg.Connection[tuple[object, ...]]") -> Callable[[str], int]:
+def _counter(
+    connection: "psycopg.Connection[tuple[object, ...]]", versions: list[Version]
+) -> Callable[[str], int]:
     def count(statement: str) -> int:
         rows = [connection.execute(each).fetchone() for each in (_STOPPED, statement)]
         stopped, found = (int(str(row[0])) for row in rows if row is not None)
         assert stopped == 0, "a run was stopped"
+        ended = [
+            each.number for each in versions if each.sweeper and each.sweeper.poll() is not None
+        ]
+        assert ended == [], "a worker ended by itself"
         return found
 
     return count
