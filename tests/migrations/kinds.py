@@ -269,7 +269,8 @@ def _joined(builder: Builder) -> Builder:
         waves = isinstance(to, list) and to and to[0].node == "branch"
         return [*to, "tally"] if waves else to
 
-    made.add_conditional_edges("dispatch", to_branches, [*(router.ends or {}), "tally"])
+    ends = [str(name) for name in router.ends or {}]
+    made.add_conditional_edges("dispatch", to_branches, [*ends, "tally"])
     return made
 
 
