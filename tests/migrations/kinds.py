@@ -264,13 +264,12 @@ def _joined(builder: Builder) -> Builder:
     (router,) = made.branches.pop("dispatch").values()
     path: Any = router.path
 
-    def to_branches(state: Any) -> Any:
-        to = path.func(state)
+    def to_branches(state: Any) -> list[Any] | str:
+        to: list[Any] | str = path.func(state)
         waves = isinstance(to, list) and to and to[0].node == "branch"
         return [*to, "tally"] if waves else to
 
-    ends = [str(name) for name in router.ends or {}]
-    made.add_conditional_edges("dispatch", to_branches, [*ends, "tally"])
+    made.add_conditional_edges("dispatch", to_branches, [*map(str, router.ends or {}), "tally"])
     return made
 
 
