@@ -10,14 +10,17 @@ import base64
 import binascii
 import gzip
 import json
+import zlib
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
-from typing import Any, Final, Self, cast
+from typing import Annotated, Any, Final, Self, cast
 from uuid import UUID
 
 from langgraph.types import Interrupt, Send
+from pydantic import AfterValidator, TypeAdapter
+from typing_extensions import TypedDict
 
-from ledger.canonical import Json, canonical
+from ledger.canonical import Json, canonical, digest
 from ledger.errors import LedgerError
 from ledger.recordings import Change, Content
 
@@ -40,6 +43,27 @@ class Kept:
     metadata: dict[str, Any]
     writes: list[list[Any]]
     record: dict[str, Any]
+
+
+class _Header(TypedDict):
+    """What is asked of a header before anything of the history is played."""
+
+    run_id: Annotated[str, AfterValidator(UUID)]
+    text: bool
+    status: str
+    workflow_version: int
+
+
+class _Record(TypedDict):
+    """The same of what the record of a checkpoint says."""
+
+    workflow_version: int
+    ledger_version: int | None
+
+
+_CHANGE: Final = ("version", "table", "key", "row")
+_HEADER, _CHANGES = TypeAdapter(_Header), TypeAdapter(list[Change])
+_KEPT, _RECORD = TypeAdapter(list[Kept]), TypeAdapter(_Record)
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,7 +108,7 @@ class History:
             lines = [json.loads(line) for line in gzip.decompress(content).splitlines()]
             header = lines[0]
             known = header["format"]
-        except (OSError, EOFError, ValueError, LookupError, TypeError) as error:
+        except _NO_HISTORY as error:
             raise HistoryUnreadable(
                 "it is no history of a run; `perdure record RUN --to FILE` writes one"
             ) from error
@@ -99,11 +123,20 @@ class History:
 
     @classmethod
     def _parsed(cls, header: Mapping[str, Any], lines: Sequence[dict[str, Any]]) -> Self:
-        changes = [Change(*line["change"]) for line in lines if "change" in line]
+        changes = [
+            dict(zip(_CHANGE, line["change"], strict=True)) for line in lines if "change" in line
+        ]
         artifacts = [line["artifact"] for line in lines if "artifact" in line]
-        found = {each["id"]: Content(_as_bytes(each), each["media_type"]) for each in artifacts}
-        kept = [Kept(**line["checkpoint"]) for line in lines if "checkpoint" in line]
-        return cls(header, changes, found, kept)
+        found = {each["id"]: _content(each) for each in artifacts}
+        kept = _KEPT.validate_python([line["checkpoint"] for line in lines if "checkpoint" in line])
+        _HEADER.validate_python(header, strict=True)
+        for each in kept:
+            _RECORD.validate_python(each.record, strict=True)
+        return cls(header, _CHANGES.validate_python(changes), found, kept)
+
+
+#: What reading a file of anything may raise: a deep one does not fit the stack.
+_NO_HISTORY = (OSError, EOFError, zlib.error, ValueError, LookupError, TypeError, RecursionError)
 
 
 def plain(value: Any) -> Any:
@@ -143,7 +176,18 @@ def _as_text(content: bytes) -> dict[str, str]:
         return {"base64": base64.b64encode(content).decode()}
 
 
+def _content(artifact: Mapping[str, Any]) -> Content:
+    content, media_type = _as_bytes(artifact), artifact["media_type"]
+    if digest(content) != artifact["id"]:
+        raise ValueError("an artifact is not what its digest says")
+    if not (isinstance(media_type, str) and media_type.isprintable()):
+        raise TypeError("an artifact has no media type")
+    return Content(content, media_type)
+
+
 def _as_bytes(artifact: Mapping[str, Any]) -> bytes:
+    if not isinstance(artifact.get("text", ""), str):
+        raise TypeError("an artifact is no text")
     if "text" in artifact:
         return cast("str", artifact["text"]).encode()
     try:

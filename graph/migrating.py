@@ -201,7 +201,8 @@ async def _commit(runtime: Runtime, tx: Transaction, move: Move) -> None:
     )
     to = (workflow.version, workflow.fingerprint)
     await workflow_migrations.record(tx, run, to, names, move.new.options, move.changes())
-    if run.status == "blocked":
+    # What it waits for until a time has nothing to do with its version, and a sweep looks for it by that time.
+    if run.status == "blocked" and run.try_again_at is None:
         await _wake(tx, run.run_id)
     anchor = await tx.seal(run.run_id)
     if move.before is not None and move.checkpoint is not None:

@@ -5,9 +5,12 @@ belongs to this installation alone is left out: who held the run when, the chain
 """
 
 import gzip
+import os
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import asdict, replace
 from typing import Any, cast
+from urllib.parse import unquote, urlsplit
 from uuid import UUID
 
 from pydantic import SecretStr
@@ -15,12 +18,15 @@ from pydantic import SecretStr
 from graph.histories import History, Kept, plain
 from graph.runtime import Runtime
 from graph.saver_records import config_of
+from graph.seal_keys import known_keys
+from graph.secrets import CredentialMissing, resolved
 from graph.settings import PREFIX, Settings
 from ledger import recordings, records, runs
 from ledger.canonical import canonical
 from ledger.errors import CheckpointDamaged, LedgerError
 from ledger.recordings import Change
 from ledger.records import CheckpointRecord
+from nodes.models.profile import KEY_VARIABLES
 
 # A shorter one may be a word that a document has.
 SECRET_CHARACTERS_MIN = 8
@@ -53,7 +59,7 @@ async def record(runtime: Runtime, run_id: UUID) -> History:
         "topology": runtime.definition.described() if same else None,
     }
     history = History(header, _without_machines(changes), artifacts, kept)
-    _refuse_secrets(runtime.settings, history)
+    refuse_secrets(runtime.settings, history)
     return history
 
 
@@ -96,20 +102,42 @@ def _without_machines(changes: Sequence[Change]) -> list[Change]:
     return [told(change) for change in changes]
 
 
-def _refuse_secrets(settings: Settings, history: History) -> None:
-    content = gzip.decompress(history.packed()).decode()
+def refuse_secrets(settings: Settings, history: History) -> None:
+    """Raise SecretInHistory for a history that holds a secret of this installation."""
+    content = gzip.decompress(history.packed())
+    raw = [each.content for each in history.artifacts.values()]
     for name, secret in _secrets(settings):
-        if len(secret) >= SECRET_CHARACTERS_MIN and secret in content:
+        # In a text of JSON it may be spelled otherwise, and in bytes that are no text it is not to be read.
+        spelled = canonical(secret)[1:-1]
+        found = spelled in content or any(secret.encode() in each for each in raw)
+        if len(secret) >= SECRET_CHARACTERS_MIN and found:
             raise SecretInHistory(
-                f"the history of run {history.run_id} holds what {PREFIX}{name.upper()} is set to, so it is not written;"
+                f"the history of run {history.run_id} holds what {name} is set to, or a part of it, so it is not written;"
                 " `--without-text` leaves out what people wrote and what was read"
             )
 
 
 def _secrets(settings: Settings) -> Iterator[tuple[str, str]]:
+    """Return what nobody may read, with the settings that it is of: also what they only refer to, and parts of URLs."""
     for name in type(settings).model_fields:
         value = getattr(settings, name)
         values = cast("Mapping[str, Any]", value).values() if isinstance(value, dict) else [value]
         for each in values:
             if isinstance(each, SecretStr):
-                yield name, each.get_secret_value()
+                secret = each.get_secret_value()
+                yield from ((f"{PREFIX}{name.upper()}", part) for part in _parts(secret))
+    for _, key in known_keys(settings).keys:
+        yield f"{PREFIX}SEAL_KEY", key.decode()
+    for name in ("model_key", "search_key"):
+        if (reference := getattr(settings, name)) is not None:
+            with suppress(CredentialMissing):
+                yield f"{PREFIX}{name.upper()}", resolved(reference, name)
+    for name in KEY_VARIABLES:
+        if secret := os.environ.get(name, "").strip():
+            yield name, secret
+
+
+def _parts(secret: str) -> Iterator[str]:
+    yield secret
+    if "://" in secret and (password := urlsplit(secret).password):
+        yield from {password, unquote(password)}

@@ -101,6 +101,9 @@ async def resume_run(
         await check_finished(runtime, standing.run)
         return standing
     async with working(runtime, run_id) as run:
+        if run is not None and run.status in runs.FINISHED:
+            # It ended before it was taken: nothing goes on, and nothing is told of it.
+            return await outcome(runtime, run_id)
         async with runtime.ledger.transaction(run_id) as tx:
             await audit.append(tx, run_id, "run_resumed", {"fence": tx.fence})
         # As it stands by now: it may have been brought to another version.

@@ -56,15 +56,17 @@ class Reasked:
 def reask(run_id: UUID, old: Sleeping, new: Sleeping) -> tuple[Sleeping, list[Reasked]]:
     """Return the run with the ids of the reviews that show something else now, and those reviews.
 
-    Raises CannotMigrate for a review that is passed by: whoever was asked is heard.
+    A decision that the run does not wait for is past: nobody is asked that again. Raises CannotMigrate for a review that is
+    passed by: whoever was asked is heard.
     """
     before = {each.review_id: each for each in old.reviews}
     after = {each.review_id: each for each in new.reviews}
     _check_reviews(old, before, after)
+    waited = _named(old, before) | {name for name, each in before.items() if not each.decided}
     again = [
         Reasked(before[name], _under_new_id(run_id, new, asked))
         for name, asked in after.items()
-        if (asked.kind, asked.shown) != (before[name].kind, before[name].shown)
+        if name in waited and (asked.kind, asked.shown) != (before[name].kind, before[name].shown)
     ]
     names = {each.before.review_id: each.after.review_id for each in again}
     moved = _renamed(new.model_dump(include={"values", "next"}), names)

@@ -107,7 +107,7 @@ async def _attempted(
                 await _check_rows(tx, run)
                 move = await foreseen(runtime, tx, run, steps)
             return _told(runtime, run, "upgradable", _words(move.changes()), move)
-        async with leases.hold(runtime.ledger, run.run_id):
+        async with leases.hold(runtime.ledger, run.run_id, passing=True):
             return await _held(runtime, run, steps)
     except (DatabaseUnavailable, DatabaseFull):
         raise

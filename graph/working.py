@@ -8,7 +8,7 @@ from contextlib import asynccontextmanager, suppress
 from uuid import UUID
 
 from graph.admitting import admit
-from graph.errors import RunStuck, StateInvalid
+from graph.errors import RunLeft, RunStuck, StateInvalid
 from graph.recovery import blocked, check_finished, recover
 from graph.runtime import Runtime
 from ledger import integrity, leases, runs
@@ -36,9 +36,22 @@ async def holding(runtime: Runtime, run_id: UUID) -> AsyncGenerator[None]:
         await integrity.check_key(tx, run_id)
         if damage := await integrity.foreign_changes(tx, run_id):
             raise blocked(run_id, damage)
-        await admit(runtime, tx, run_id)
+    await _admitted(runtime, run_id)
     async with leases.hold(runtime.ledger, run_id):
         yield
+
+
+async def _admitted(runtime: Runtime, run_id: UUID) -> None:
+    """Refuse what is another worker's to take; whoever wrote into a run's row that it is one's is not believed."""
+    try:
+        async with runtime.ledger.transaction() as tx:
+            await admit(runtime, tx, run_id)
+    except RunLeft:
+        async with runtime.ledger.transaction(one_moment=True) as tx:
+            damage = await integrity.damaged_rows(tx, run_id)
+        if damage and damage != [integrity.OLDER]:
+            raise blocked(run_id, damage) from None
+        raise
 
 
 @asynccontextmanager

@@ -41,14 +41,15 @@ Release: TypeAlias = Literal["ended", "drained", "interrupted", "failed"]
 
 
 @asynccontextmanager
-async def hold(ledger: Ledger, run_id: UUID) -> AsyncGenerator[int]:
+async def hold(ledger: Ledger, run_id: UUID, *, passing: bool = False) -> AsyncGenerator[int]:
     """Hold a run and yield its fence; raises RunHeld if a living worker has it, TakeoverBlocked if it cannot be had.
 
-    The body is cancelled, and LeaseLost raised, soon after another worker has taken the run over.
+    The body is cancelled, and LeaseLost raised, soon after another worker has taken the run over. Who is only `passing` does
+    not work the run: one whose worker died is left without a worker, as it was found, and a sweep takes it up.
     """
     # Its connection is beside the pool: as many runs as the pool has connections would leave none to work with.
     async with session(ledger, run_id) as own:
-        fence = await _take(own)
+        fence, orphaned = await _take(own)
         ledger.held[run_id] = fence
         released: Release | None = "failed"
         try:
@@ -71,11 +72,12 @@ async def hold(ledger: Ledger, run_id: UUID) -> AsyncGenerator[int]:
             raise
         finally:
             del ledger.held[run_id]
-            if released is not None:
+            if released is not None and not (passing and orphaned):
                 await own.release(fence, released)
 
 
-async def _take(own: Session) -> int:
+async def _take(own: Session) -> tuple[int, bool]:
+    """Take the run; returns the fence, and whether the worker before never let go of it."""
     ledger, run_id = own.ledger, own.run_id
     seen = await own.read()
     # This process's own run is never taken over by it: its fence would be everybody's who works here.
@@ -89,8 +91,7 @@ async def _take(own: Session) -> int:
             raise _held(run_id, await own.read())
         # Before the lease is seen by anybody, or its owner would pass for dead.
         await own.lock(row["fence"])
-    fence: int = row["fence"]
-    return fence
+    return row["fence"], seen is not None and seen["unreleased"]
 
 
 async def _taken(own: Session, tx: Transaction, seen: DictRow | None) -> DictRow | None:

@@ -105,7 +105,7 @@ async def play_batch(
                 told: list[Played] = []
                 for file in files:
                     try:
-                        history = History.read(await asyncio.to_thread(file.read_bytes))
+                        history = History.read(await _content(file))
                         told.append(Played(str(file), await replay(player, history)))
                     except HistoryUnreadable as error:
                         told.append(Played(str(file), None, str(error)))
@@ -114,6 +114,13 @@ async def play_batch(
         async with await connect(server_url) as connection:
             drop = SQL("DROP DATABASE {} WITH (FORCE)").format(Identifier(name))
             await connection.execute(drop)
+
+
+async def _content(file: Path) -> bytes:
+    try:
+        return await asyncio.to_thread(file.read_bytes)
+    except OSError as error:
+        raise HistoryUnreadable(f"it cannot be read: {error.strerror}") from error
 
 
 @asynccontextmanager

@@ -1,7 +1,8 @@
 -- name: ReadLease :maybe
 SELECT owner, fence, acquired_at, expires_at,
        released_at IS NOT NULL OR expires_at <= clock_timestamp()
-       OR NOT ledger.owner_is_connected(tenant, run_id, fence) AS free
+       OR NOT ledger.owner_is_connected(tenant, run_id, fence) AS free,
+       released_at IS NULL AS unreleased
   FROM ledger.leases WHERE tenant = %(tenant)s AND run_id = %(run_id)s;
 
 -- name: TakeLease :maybe

@@ -89,6 +89,9 @@ class Profile:
 
 
 _OTHER = "openai:"
+_KIMI_KEYS, _OPENAI_KEYS = ("MOONSHOT_API_KEY", "KIMI_API_KEY"), ("OPENAI_API_KEY",)
+#: Every variable of a vendor that may hold a key.
+KEY_VARIABLES = (*_KIMI_KEYS, *_OPENAI_KEYS)
 _PLATFORM = "platform.kimi.ai, as reported by third parties"
 
 # The endpoint's own default of max_completion_tokens is 131,072 for both together, at its default effort `max`; the
@@ -105,7 +108,7 @@ _K3 = Profile(
     reasoning_in=("reasoning_content", "reasoning"),
     efforts=("low", "high", "max"),
     price=Price(3.0, 15.0, 0.30, "2026-09", _PLATFORM),
-    key_variables=("MOONSHOT_API_KEY", "KIMI_API_KEY"),
+    key_variables=_KIMI_KEYS,
 )
 _K31 = replace(_K3, model="kimi-k3.1-pro", price=Price(2.0, 10.0, 0.20, "2026-10", _PLATFORM))
 # The K2 series has no levels of effort, and is announced to be retired at the end of December 2026.
@@ -177,7 +180,7 @@ def _other(name: str, base_url: str) -> Profile:
         answer_tokens_field="max_completion_tokens" if _is_openai(base_url) else "max_tokens",
         reasoning_in=("reasoning_content", "reasoning"),
         efforts=("low", "medium", "high"),
-        key_variables=("OPENAI_API_KEY",),
+        key_variables=_OPENAI_KEYS,
         needs_key=False,
     )
 

@@ -43,7 +43,7 @@ def schema_of(database_url: str) -> list[tuple[object, ...]]:
             " WHERE table_schema IN ('ledger', 'langgraph') ORDER BY 1, 2, 3"
         ).fetchall()
         ours = connection.execute(
-            "SELECT version, count(*) FROM (TABLE ledger.schema_migrations UNION ALL TABLE ledger.schema_expansions) AS both GROUP BY 1 ORDER BY 1"
+            "SELECT version, count(*) FROM (TABLE ledger.schema_migrations UNION ALL TABLE ledger.schema_expansions) AS applied GROUP BY 1 ORDER BY 1"
         ).fetchall()
         theirs = connection.execute(
             "SELECT v, count(*) FROM langgraph.checkpoint_migrations GROUP BY 1 ORDER BY 1"

@@ -61,11 +61,13 @@ def test_a_recorded_run_replays_and_an_edited_history_names_where_it_differs(
     assert len(kept) < len(lines)
     edited = written(kept, tmp_path / "edited.json.gz")
     cut = written([*lines[:1], {"change": [1]}], tmp_path / "cut.json.gz")
-    ended = replayed(tmp_path / "run.json.gz", edited, cut)
-    same, different, unreadable = ended.json
+    (tmp_path / "folder" / "no.json.gz").mkdir(parents=True)
+    ended = replayed(tmp_path / "run.json.gz", edited, cut, tmp_path / "folder")
+    same, different, unreadable, no_file = ended.json
     assert ended.code == Code.FAILED
     assert (same["ok"], same["mode"], same["divergence"]) == (True, "full", None)
     assert same["checkpoints"] > 10
+    assert "cannot be read" in no_file["unreadable"]
     assert unreadable["unreadable"] == "it is a history that was cut short or edited"
     assert not different["ok"]
     assert different["divergence"]["kind"] == "request"

@@ -29,7 +29,7 @@ async def test_what_each_worker_supports_is_known_and_which_runs_nobody_does(
             assert (here.worker, here.connected, here.versions) == (
                 runtime.ledger.worker,
                 True,
-                [3],
+                [2, 3],
             )
             assert (gone.connected, gone.supports) == (False, frozenset({NEXT.stamp}))
             assert await workflows.unsupported(tx, []) == {}

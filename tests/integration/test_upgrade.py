@@ -9,11 +9,12 @@ import pytest
 from graph.errors import CannotMigrate
 from graph.runs import outcome, resume_run, start_run
 from graph.runtime import Runtime
+from graph.sweeping import sweep
 from graph.upcasts.base import Sleeping
 from graph.upgrading import upgrade_all, upgrade_run
 from ledger import leases, runs, workflow_migrations
 from tests.support.commands import perdure
-from tests.support.ledgers import open_ledger
+from tests.support.ledgers import execute, open_ledger
 from tests.support.observed import table_digests
 from tests.support.runtimes import QUESTION, options, runtime_on, write_corpus
 from tests.support.variants import LATER, NEXT, renamed, steps_renamed, variant
@@ -120,3 +121,49 @@ def test_people_are_told_of_a_migration_and_of_what_a_review_shows_besides(
     assert '+  "cost": "some",' in shown
     (newest, *_) = perdure("history", str(run_id), "--json").json
     assert (newest["boundary"], newest["workflow_version"]) == ("migrated", NEXT)
+
+
+async def orphaned(runtime: Runtime, run_id: UUID) -> None:
+    """Let a run look as if its worker had been killed in the middle of it."""
+    async with runtime.ledger.transaction() as tx:
+        await runs.set_status(tx, run_id, "running")
+    await execute(
+        runtime.ledger,
+        "UPDATE ledger.leases SET released_at = NULL, released_as = NULL, expires_at = now()",
+    )
+
+
+async def test_a_run_whose_worker_died_is_still_taken_up_after_it_was_brought_over(
+    database_url: str, tmp_path: Path
+) -> None:
+    """Whoever brings it over does not work it; a sweep does, as it would have done before."""
+    corpus = write_corpus(tmp_path / "garden")
+    async with runtime_on(database_url, tmp_path / "home") as runtime:
+        (run_id,) = await asleep(runtime, corpus, "plan")
+        await orphaned(runtime, run_id)
+    async with runtime_on(database_url, tmp_path / "home", definition=NEW) as runtime:
+        assert (await upgrade_run(runtime, run_id)).became == "upgraded"
+        assert [(each.run_id, each.became) for each in await sweep(runtime)] == [(run_id, "paused")]
+
+
+async def test_a_run_that_waits_for_a_time_still_waits_for_it_after_it_was_brought_over(
+    database_url: str, tmp_path: Path
+) -> None:
+    """Its model had no time for it; a sweep takes it up when the time has come."""
+    corpus = write_corpus(tmp_path / "garden")
+    async with runtime_on(database_url, tmp_path / "home") as runtime:
+        (run_id,) = await asleep(runtime, corpus, "plan")
+        async with runtime.ledger.transaction() as tx:
+            await runs.set_status(tx, run_id, "blocked", "its model is busy", again_in=0.0)
+    async with runtime_on(database_url, tmp_path / "home", definition=NEW) as runtime:
+        async with runtime.ledger.transaction() as tx:
+            before = await runs.get(tx, run_id)
+        assert (await upgrade_run(runtime, run_id)).became == "upgraded"
+        async with runtime.ledger.transaction() as tx:
+            after = await runs.get(tx, run_id)
+        assert (after.status, after.reason, after.try_again_at) == (
+            "blocked",
+            before.reason,
+            before.try_again_at,
+        )
+        assert [each.run_id for each in await sweep(runtime)] == [run_id]
