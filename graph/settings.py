@@ -229,9 +229,13 @@ class Settings(BaseSettings):
     """How long a run waits for a worker that gives no more sign of life, before another takes it over."""
     migrate: Literal["auto", "ask", "never"] = "auto"
     """What becomes of a run of an older version of the workflow that is taken up: it is migrated, a person is asked, nothing."""
-    versions: Annotated[list[int], NoDecode, BeforeValidator(_separated)] = Field(
-        default_factory=list[int]
-    )
+    versions: Annotated[
+        list[Annotated[int, Field(ge=1)]],
+        NoDecode,
+        BeforeValidator(_separated),
+        # No version at all would be taken for every one.
+        Field(min_length=1),
+    ] = Field(default_factory=list[int])
     """The only versions of the workflow whose runs are taken here, separated by commas; unset, all that can be."""
     log_level: Literal["DEBUG", "INFO", "WARNING", "ERROR"] = "WARNING"
     """What is worth a line on standard error."""

@@ -96,6 +96,8 @@ def test_every_form_of_address_that_postgres_knows_is_taken(
         ("DATABASES", '{"a@sekret": "postgresql://h/d"}'),
         ("CONTRACTS", '{"https://sekret/": {"kind": "sekret"}}'),
         ("CONTRACTS", '{"https://sekret/": {"kind": "keyed", "window_seconds": -1}}'),
+        ("VERSIONS", ","),
+        ("VERSIONS", "2,0"),
     ],
 )
 def test_a_bad_value_is_refused_by_name_and_not_repeated(
