@@ -17,12 +17,13 @@ from nodes.decisions.kinds import check_person
 async def change_model(runtime: Runtime, run_id: UUID, model: str, by: str | None = None) -> None:
     """Have an unfinished run think with another model from now on; `by` is who wants it, for the audit log.
 
-    The model that it had is not asked: it may be gone. Raises BadInput for one that nobody knows, and where what was found
-    on this machine would leave it past the run's rules; ModelChangeRefused, NotFound, RunHeld and RunBlocked.
+    The model that it had is not asked: it may be gone. Raises BadInput for one that nobody knows, or that its endpoint does
+    not, and where what was found on this machine would leave it past the run's rules; CredentialRefused, ModelChangeRefused, NotFound, RunHeld and RunBlocked.
     """
     if by is not None:
         check_person(by)
-    runtime.resources.researchers.check(model)
+    # A name with a typing error would be in the way of every later resume.
+    await runtime.resources.researchers.check_now(model)
     async with runtime.ledger.transaction() as tx:
         # Before the run is taken: what is refused changes nothing of it.
         run = await runs.get(tx, run_id)

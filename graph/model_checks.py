@@ -13,7 +13,7 @@ from graph.opening import open_ledger
 from graph.settings import Settings, SettingsInvalid
 from ledger import endpoints
 from ledger.endpoints import Finding, Kept
-from ledger.errors import LedgerError
+from ledger.errors import CredentialRefused, LedgerError
 from ledger.verification import Check
 from nodes.models.outcomes import QUESTIONS, Outcome
 from nodes.models.verification import examine
@@ -41,7 +41,7 @@ async def model_checks(settings: Settings) -> Sequence[Check]:
     try:
         model = opened.of(settings.model).model
         outcomes = await examine(model)
-    except BadInput as error:
+    except (BadInput, CredentialRefused) as error:
         return (Check("model", ok=False, detail=str(error)),)
     finally:
         await opened.close()

@@ -20,7 +20,7 @@ class CredentialMissing(CredentialRefused):
         OperationFailed.__init__(
             self,
             f"there is no key at {reference}, where {setting} says that it is: put a valid one there, then"
-            " `perdure resume` goes on",
+            " `perdure resume RUN` goes on",
             transient=False,
         )
 

@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+import os
 import sys
 from collections.abc import Sequence
 from contextlib import suppress
@@ -143,6 +144,9 @@ def _choice(choices: dict[str, Any], decided_by: str | None, comment: str | None
 def _edited(review_id: str, name: str) -> Any:
     """Return the edit in a file, or what a person makes of the review in their editor; shows what it changes."""
     review = looked(lambda tx: ledger_reviews.find(tx, review_id))
+    if not name and review.status != "open":
+        # Refused with its reason when it is to be recorded: nobody writes what is thrown away.
+        return None
     edit = _read_edit(name) if name else _from_editor(review)
     with suppress(TypeError, KeyError, AttributeError):
         # What is no edit at all is refused with its reason, when it is to be recorded.
@@ -153,6 +157,10 @@ def _edited(review_id: str, name: str) -> Any:
 def _from_editor(review: Review) -> Any:
     is_text = review.kind == "report"
     before = form_of(review)
+    if not sys.stdin.isatty() and not {"VISUAL", "EDITOR"} & os.environ.keys():
+        raise BadInput(
+            "--edit without FILE opens an editor, which needs a terminal: give --edit FILE"
+        )
     try:
         after = click.edit(before, extension=".md" if is_text else ".json", require_save=False)
     except click.ClickException as error:

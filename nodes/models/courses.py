@@ -90,7 +90,7 @@ class Course:
         self.complaint = None
         if isinstance(error, _FOR_A_PERSON):
             raise RunPostponed(
-                f"{error.reason}; a person has to act, then `perdure resume` goes on", None
+                f"{error.reason}; a person has to act, then `perdure resume RUN` goes on", None
             ) from error
         if isinstance(error, RateLimited) and error.kind == "tpd":
             raise self._postponed(error, error.retry_after or self.patience.day_seconds) from error
@@ -131,6 +131,6 @@ class Course:
 
     def _postponed(self, error: ModelError, seconds: float) -> RunPostponed:
         return RunPostponed(
-            f"{error.reason}; the run goes on later, by `perdure sweep` or `perdure resume`",
+            f"{error.reason}; the run goes on later, by `perdure sweep` then, or by `perdure resume RUN` at any time",
             seconds,
         )

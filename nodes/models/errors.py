@@ -81,10 +81,17 @@ class QuotaExhausted(ModelError):
 
     def __init__(self, place: str, **told: Unpack[Told]) -> None:
         super().__init__(
-            f"{place} answers that the account's balance or quota is used up: top it up, then `perdure resume` goes on",
+            f"{place} answers that the account's balance or quota is used up: top it up, then `perdure resume RUN` goes on",
             transient=False,
             **told,
         )
+
+
+def _key_place(setting: str) -> str:
+    """Say where a key belongs: a setting of ours only says where it is."""
+    if setting.startswith("PERDURE_"):
+        return f"where {setting} says that it is (env:NAME or file:PATH)"
+    return f"into {setting}"
 
 
 class KeyRefused(ModelError, CredentialRefused):
@@ -102,7 +109,7 @@ class KeyRefused(ModelError, CredentialRefused):
             else f"there is no usable key for {place}"
         )
         super().__init__(
-            f"{why}: put a valid one into {' or '.join(settings)}, then `perdure resume` goes on",
+            f"{why}: put a valid one {' or '.join(map(_key_place, settings))}, then `perdure resume RUN` goes on",
             transient=False,
             **told,
         )
@@ -113,7 +120,8 @@ class UnknownModel(ModelError):
 
     def __init__(self, place: str, model: str, **told: Unpack[Told]) -> None:
         super().__init__(
-            f"{place} knows no model {model}, or not for this account: see which it offers, and choose one of those",
+            f"{place} knows no model {model}, or not for this account: see which it offers, and give one of those"
+            " (`perdure resume RUN --model NAME` for a run that was begun)",
             transient=False,
             **told,
         )

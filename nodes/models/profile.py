@@ -80,8 +80,8 @@ class Profile:
 
     @property
     def endpoint(self) -> str:
-        """Model and place: what is found out about it is kept under this name."""
-        return f"{self.name} at {self.place}"
+        """Model and address: what is found out about it is kept under this name, so that another path is another one."""
+        return f"{self.name} at {self.place}{urlsplit(self.base_url).path.rstrip('/')}"
 
     def reasoning_room(self, effort: str | None) -> int:
         """Return the tokens to leave for reasoning at an effort; None is the endpoint's own."""

@@ -157,6 +157,22 @@ def test_a_plan_is_edited_in_an_editor_and_the_change_is_shown(
     assert "comment: not wait" in shown
 
 
+def test_nobody_edits_what_is_decided_already_or_where_there_is_no_terminal(
+    run_id: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    name = open_review(run_id)
+    for variable in ("VISUAL", "EDITOR"):
+        monkeypatch.delenv(variable, raising=False)
+    ended = perdure("review", name, "--edit", "--as", "maria")
+    assert (ended.code, "give --edit FILE" in ended.messages) == (2, True), ended.messages
+    assert perdure("review", name, "--approve", "--as", "maria").code == 0
+    opened = tmp_path / "opened"
+    monkeypatch.setenv("EDITOR", f"touch {opened}")
+    ended = perdure("review", name, "--edit", "--as", "maria")
+    assert (ended.code, "was decided already" in ended.messages) == (2, True), ended.messages
+    assert not opened.exists()
+
+
 def test_an_editor_that_changes_nothing_or_fails_records_nothing(
     run_id: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

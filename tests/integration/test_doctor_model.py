@@ -100,8 +100,33 @@ def test_without_a_key_nobody_is_asked(
     monkeypatch.delenv("PERDURE_MODEL_KEY")
     ended = perdure("doctor", "--json")
     assert (ended.code, failed(ended)) == (1, {"model", "model: key"})
-    assert "put a valid one into PERDURE_MODEL_KEY" in details(ended)["model: key"]
+    assert "put a valid one where PERDURE_MODEL_KEY says that it is" in details(ended)["model: key"]
     assert server.requests == []
+
+
+@pytest.mark.parametrize("reference", ["env:DOCTOR_NO_KEY", "file:/nowhere/key"])
+def test_a_key_that_is_not_where_it_is_said_to_be_is_a_check_that_failed(
+    server: MoonshotServer, monkeypatch: pytest.MonkeyPatch, reference: str
+) -> None:
+    monkeypatch.setenv("PERDURE_MODEL_KEY", reference)
+    ended = perdure("doctor", "--json")
+    assert ended.code == 1, ended.messages
+    told = [each["detail"] for each in checks(ended).values() if not each["ok"]]
+    assert any(f"there is no key at {reference}" in each for each in told)
+    assert checks(ended)["database"]["ok"]
+    assert server.requests == []
+
+
+def test_what_another_path_of_the_server_is_says_nothing_of_this_one(
+    server: MoonshotServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert perdure("doctor").code == 0
+    monkeypatch.setenv("PERDURE_MODEL_BASE_URL", f"{server.url}/elsewhere")
+    assert perdure("doctor").code == 1
+    monkeypatch.setenv("PERDURE_MODEL_BASE_URL", server.url)
+    with server.away():
+        told = details(perdure("doctor", "--json"))
+    assert re.search(rf"not verified: .* \({TODAY} before\)", told["model"])
 
 
 def test_a_model_that_is_neither_listed_nor_answers_to_its_name_is_unknown(

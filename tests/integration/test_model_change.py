@@ -89,6 +89,12 @@ async def test_a_model_that_nobody_knows_changes_nothing(
             await resume_run(runtime, run.run_id, model="kimi-k4", by="ada")
         with pytest.raises(BadInput, match="who decides"):
             await resume_run(runtime, run.run_id, model=OTHER, by="a\nb")
+        # One of the family, and none of the endpoint's.
+        server.models = ["kimi-k3"]
+        with pytest.raises(
+            BadInput, match=f"(knows no model|not among).*{OTHER}|{OTHER}.*not among"
+        ):
+            await resume_run(runtime, run.run_id, model=OTHER, by="ada")
         # The same model is no change.
         await resume_run(runtime, run.run_id, model="kimi-k3", by="ada")
         assert await events(runtime, run.run_id) == []
