@@ -85,6 +85,8 @@ def show(run: RunName, *, as_json: AsJson = False) -> None:
     )
     columns = ("finding_id", "task_id", "kind", "verdict", "claim")
     put_table(columns, [[each[name] for name in columns] for each in shown["findings"]])
+    if shown["usage"]["calls"]:
+        put_text(shapes.usage_line(shown["usage"]))
     if shown["skipped"]:
         put_text("not read:")
         for skipped in shown["skipped"]:

@@ -141,3 +141,13 @@ def usage_of(operations: Sequence[Operation]) -> dict[str, Any]:
         for name in ("prompt_tokens", "completion_tokens", "cached_tokens")
     }
     return {"calls": len(attempts), **tokens, "cost_usd": sum(costs) if costs else None}
+
+
+def usage_line(usage: dict[str, Any]) -> str:
+    """Say in words what the language-model calls of a run used."""
+    cost = usage["cost_usd"]
+    paid = "of unknown cost" if cost is None else f"for {cost:.4f} USD"
+    return (
+        f"language model: {usage['calls']} calls, {usage['prompt_tokens']} tokens in ({usage['cached_tokens']} of them cached),"
+        f" {usage['completion_tokens']} out, {paid}"
+    )

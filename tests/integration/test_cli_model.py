@@ -45,6 +45,11 @@ def test_a_run_thinks_with_the_model_that_is_set_and_shows_what_it_used(
         server.log.billed_tokens
     )
     assert shown["usage"]["cost_usd"] > 0
+    said = perdure("show", ended.run_id).text
+    assert (
+        f"language model: {len(server.calls)} calls, {shown['usage']['prompt_tokens']} tokens in"
+        in said
+    )
     journal = perdure("journal", ended.run_id, "--json").json
     assert {each["kind"] for each in journal} >= {"model", "search", "read"}
 
