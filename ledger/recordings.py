@@ -4,6 +4,7 @@ The rows come from the history that seals cover. What was put in is nobody's run
 scratch database only.
 """
 
+import asyncio
 import json
 import re
 from collections.abc import Collection, Mapping, Sequence
@@ -22,6 +23,8 @@ _SQL = load("recordings")
 _DIGEST: Final = re.compile(r"sha256:[0-9a-f]{64}")
 #: The fence of whoever plays a run in a scratch database.
 FENCE: Final = 1
+# Two seconds: what is under way then is stuck.
+_LOOKS_MAX, _BETWEEN_LOOKS_SECONDS = 400, 0.005
 
 Row = dict[str, Any]
 #: A table and a key within it.
@@ -101,10 +104,21 @@ async def put(connection: Connection, tenant: str, run_id: UUID, rows: Mapping[N
     by_table: dict[str, list[Row]] = {}
     for (table, _), row in rows.items():
         by_table.setdefault(table, []).append(row)
+    await _alone(connection)
     async with connection.transaction():
         await connection.execute(_SQL["ClearRows"].text)
         values = {"tenant": tenant, "run_id": run_id, "fence": FENCE, "put": Jsonb(by_table)}
         await connection.execute(_SQL["PutRows"].text, values)
+
+
+async def _alone(connection: Connection) -> None:
+    """Wait until nothing of a step that was broken off is under way: a branch beside the one that diverged may write yet."""
+    for _ in range(_LOOKS_MAX):
+        row = await (await connection.execute(_SQL["OthersAtWork"].text)).fetchone()
+        if row is None or not row["found"]:
+            return
+        await asyncio.sleep(_BETWEEN_LOOKS_SECONDS)
+    await connection.execute(_SQL["EndOthers"].text)
 
 
 def stored(tx: Transaction, row: Row, tenant: str) -> Row:

@@ -15,6 +15,17 @@ SELECT artifact_id, media_type FROM ledger.artifacts
 -- Of a scratch database: rows are put in as they stood, so nothing is checked or recorded of it.
 SELECT set_config('session_replication_role', 'replica', false);
 
+-- name: OthersAtWork :one
+-- Whether another session of this database is within a transaction.
+SELECT EXISTS (SELECT FROM pg_stat_activity
+                WHERE datname = current_database() AND pid <> pg_backend_pid() AND xact_start IS NOT NULL
+                  AND backend_type = 'client backend') AS found;
+
+-- name: EndOthers :none
+SELECT pg_terminate_backend(pid) FROM pg_stat_activity
+ WHERE datname = current_database() AND pid <> pg_backend_pid() AND xact_start IS NOT NULL
+   AND backend_type = 'client backend';
+
 -- name: ClearRows :none
 WITH
   runs AS (DELETE FROM ledger.runs), leases AS (DELETE FROM ledger.leases), heads AS (DELETE FROM ledger.heads),

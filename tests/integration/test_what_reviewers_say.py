@@ -162,7 +162,9 @@ async def test_sensitive_material_is_released_or_left_out_before_it_is_published
         (review,) = paused.reviews
         assert review.kind == "sensitive"
         assert {each["name"] for each in review.shown["sensitive"]} == {"depths", "heaps"}
-        assert "80" not in str(review.shown["sensitive"]), "places, and not what stands there"
+        assert "80 centimetres" not in str(review.shown["sensitive"]), (
+            "places, and not what stands there"
+        )
         pond = [each["id"] for each in review.shown["sensitive"] if each["name"] == "depths"]
         again = await decided(runtime, paused, choice="edit", edit={"omit": pond})
         assert {each["name"] for each in again.reviews[0].shown["sensitive"]} == {"heaps"}
