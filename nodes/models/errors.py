@@ -87,11 +87,14 @@ class QuotaExhausted(ModelError):
         )
 
 
-def _key_place(setting: str) -> str:
+def _key_places(settings: tuple[str, ...]) -> str:
     """Say where a key belongs: a setting of ours only says where it is."""
-    if setting.startswith("PERDURE_"):
-        return f"where {setting} says that it is (env:NAME or file:PATH)"
-    return f"into {setting}"
+    ours = [each for each in settings if each.startswith("PERDURE_")]
+    vendors = [each for each in settings if each not in ours]
+    places = [f"where {each} says that it is (env:NAME or file:PATH)" for each in ours]
+    if vendors:
+        places.insert(0, f"into {' or '.join(vendors)}")
+    return " or ".join(places)
 
 
 class KeyRefused(ModelError, CredentialRefused):
@@ -109,7 +112,7 @@ class KeyRefused(ModelError, CredentialRefused):
             else f"there is no usable key for {place}"
         )
         super().__init__(
-            f"{why}: put a valid one {' or '.join(map(_key_place, settings))}, then `perdure resume RUN` goes on",
+            f"{why}: put a valid one {_key_places(settings)}, then `perdure resume RUN` goes on",
             transient=False,
             **told,
         )
